@@ -50,8 +50,8 @@ var cached = []withCache{
 	{"tiny-qwen35moe", ir.F16, false}, {"tiny-qwen35moe-3-6", ir.F16, true}, {"tiny-qwen35moe-3-6", ir.Q8_0, false},
 }
 
-// leftOut reports whether -short leaves a text to all tests: it has the model of experts, whose layers are of all kinds, on each
-// device, and the dense one with a cache of q8_0 on the host.
+// leftOut reports whether -short leaves a text to all tests: it has the model of experts, whose layers are of all
+// kinds, on each device, and the dense one with a cache of q8_0 on the host.
 func (c withCache) leftOut() bool {
 	return testing.Short() && c.model != "gopher-moe" && !(c.model == "gopher" && c.host)
 }
@@ -101,7 +101,8 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// rowsOf bounds the rows of a step. Those of the hybrids are few: llvmpipe's compiler takes long for kernels of wider steps.
+// rowsOf bounds the rows of a step. Those of the hybrids are few: llvmpipe's compiler takes long for kernels of wider
+// steps.
 func rowsOf(model string) int {
 	if _, ok := hybrids[model]; ok {
 		return 64
@@ -200,8 +201,9 @@ func peerLogits(model string) string {
 	return filepath.Join("testdata", "peer", strings.TrimSuffix(filepath.Base(modelPath(model)), ".gguf")+".logits.f32")
 }
 
-// TestLogitsArePeers holds the logits against llama.cpp's. On llvmpipe, whose compiler takes long, are one model of experts
-// and a hybrid, with caches of f32, which other tests do without; -short has the host alone, whose texts TestOneText has llvmpipe write.
+// TestLogitsArePeers holds the logits against llama.cpp's. On llvmpipe, whose compiler takes long, are one model of
+// experts and a hybrid, with caches of f32, which other tests do without; -short has the host alone, whose texts
+// TestOneText has llvmpipe write.
 func TestLogitsArePeers(t *testing.T) {
 	for _, model := range models {
 		want := readFloats(t, peerLogits(model))
@@ -387,9 +389,9 @@ func compareDispatches(t *testing.T, plan *plans.Plan, src *plans.Source, x *vul
 // rounds differs in its last bit.
 var roundings = map[ir.DType]float64{ir.F16: 1e-3, ir.Q8_0: 8e-3}
 
-// checkChunks feeds the tokens in chunks of many sizes, the last one excepted,
-// which must be what all sizes predict. Sizes that decode entries have take turns: a bit that one of them changes shows in all that follows.
-// -short has 1, 8 and 7 rows and one wide step.
+// checkChunks feeds the tokens in chunks of many sizes, the last one excepted, which must be what all sizes predict.
+// Sizes that decode entries have take turns: a bit that one of them changes shows in all that follows. -short has 1, 8
+// and 7 rows and one wide step.
 func checkChunks(ctx context.Context, t *testing.T, s *runtime.Session, ids []int32, rounding float64) {
 	ids, last := ids[:len(ids)-1], ids[len(ids)-1]
 	var first []float32

@@ -199,7 +199,7 @@ func TestBenchmarksStayShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(string(data), "\n"); n > 150 {
-		t.Errorf("docs/benchmarks.md has %d lines, at most 150 are wanted", n)
+	if n := strings.Count(string(data), "\n"); n > 190 {
+		t.Errorf("docs/benchmarks.md has %d lines, at most 190 are wanted", n)
 	}
 }

@@ -100,8 +100,8 @@ func wordy(meta []gguf.KV) {
 	}
 }
 
-// TestPlanSize compiles the published models for a target of each kind with kernels that we lower ourselves; others of a kind differ in little. -short has
-// one target for each model.
+// TestPlanSize compiles the published models for a target of each kind with kernels that we lower ourselves; others of
+// a kind differ in little. -short has one target for each model.
 func TestPlanSize(t *testing.T) {
 	for model, build := range published {
 		f := writeHeader(t, model, build)

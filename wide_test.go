@@ -65,7 +65,8 @@ func wideSubgroups(t *testing.T) {
 		}
 		return r.Plan
 	}
-	// The best guesses at projections of f32 take lavapipe's compiler a minute, those at other projections ten seconds. Smaller tiles show the same.
+	// The best guesses at projections of f32 take lavapipe's compiler a minute, those at other projections ten seconds.
+	// Smaller tiles show the same.
 	const gemm, experts = "gemm w16/32x64", "expert_gemm w16/32x64"
 	small := map[string]string{
 		"ssm_alpha+ssm_beta": "gemm_lanes w16/4x4 subgroups 1x1x4", "ffn_gate_inp+ffn_gate_inp_shexp": "gemm_float w16/16x32 of 8x4 subgroups=8",

@@ -156,8 +156,8 @@ func Tools(tools ...json.RawMessage) Option {
 	return func(s *settings) { s.conv.Tools = append(s.conv.Tools, tools...) }
 }
 
-// JSON holds the answer to a JSON schema. With a schema that is not supported, Chat and Generate fail with an error that
-// names keyword and path.
+// JSON holds the answer to a JSON schema. With a schema that is not supported, Chat and Generate fail with an error
+// that names keyword and path.
 func JSON(schema []byte) Option {
 	return format(grammar.Source{Kind: grammar.JSONSchema, Text: string(schema)})
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/zincc-dev/zincc/passes"
 )
 
-// projectBeside moves the projection of what gates a delta rule's result from the dispatch before the rule into that of the rule, and the gated norm into
-// the projection behind it, in entries of one row, where kernels compute that.
+// projectBeside moves the projection of what gates a delta rule's result from the dispatch before the rule into that of
+// the rule, and the gated norm into the projection behind it, in entries of one row, where kernels compute that.
 func projectBeside(p *ir.Program, t *target.Target) error {
 	for _, f := range p.Funcs {
 		if f.Rows != 1 || t.IsHost() {
@@ -34,7 +34,8 @@ func projectBeside(p *ir.Program, t *target.Target) error {
 	return nil
 }
 
-// gateMove is three groups between which ops move: that of the gate's projection, that of the rule, and that of the projection which reads the gated norm.
+// gateMove is three groups between which ops move: that of the gate's projection, that of the rule, and that of the
+// projection which reads the gated norm.
 type gateMove struct {
 	groups, moved [3]*ir.Group
 	gate, norm    *ir.Op // the projection and the gated norm

@@ -61,8 +61,8 @@ func "decode/1" rows=1 sequences=one run=1 class=exact {
 }
 `
 
-// TestProjectBeside holds that the gate's projection moves beside the rule, and the gated norm behind it, where there are kernels for that; and that the
-// oracle gets the same from the program as it was.
+// TestProjectBeside holds that the gate's projection moves beside the rule, and the gated norm behind it, where there
+// are kernels for that; and that the oracle gets the same from the program as it was.
 func TestProjectBeside(t *testing.T) {
 	two := strings.NewReplacer("rows=1", "rows=2", "run=1", "run=2", "decode/1", "decode/2")
 	reader := strings.NewReplacer("%%14 = add %%13, @h", "%%14 = add %%13, %%3")

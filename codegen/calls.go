@@ -7,7 +7,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Calls lowers src and calls f with every call of the program and the kernel that it was chosen to be. It makes no plan.
+// Calls lowers src and calls f with every call of the program and the kernel that it was chosen to be. It makes no
+// plan.
 func Calls(ctx context.Context, src Source, o Options, f func(p *ir.Program, fn *ir.Func, g *ir.Group, c *kernels.Candidate) error) error {
 	var calls chosen
 	p, _, err := lower(ctx, src, o, ir.Place, func(p *ir.Program) (err error) {

@@ -88,8 +88,8 @@ func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
 	return &Result{plan, times}, ctx.Err()
 }
 
-// Kernels lowers a program, which it changes, and builds the kernels of its calls for which wants returns true. It makes no plan. It calls wants
-// once for each module.
+// Kernels lowers a program, which it changes, and builds the kernels of its calls for which wants returns true. It
+// makes no plan. It calls wants once for each module.
 func Kernels(ctx context.Context, p *ir.Program, t *target.Target, wants func(kernel string) bool) error {
 	e := newEmitter(p, t, &plans.Plan{Program: p})
 	e.wants = wants

@@ -28,8 +28,9 @@ func Derivable(p *plans.Plan) error {
 }
 
 // CheckDerived emits the program of a plan again and returns where the plan differs. The plan must have passed
-// plans.Check and be Derivable. It ignores the answers of the driver's compiler about pipelines. It reads no cache: what it judges may have
-// come from there. The error is errors.ErrUnsupported where this computer cannot make the plan's code.
+// plans.Check and be Derivable. It ignores the answers of the driver's compiler about pipelines. It reads no cache:
+// what it judges may have come from there. The error is errors.ErrUnsupported where this computer cannot make the
+// plan's code.
 func CheckDerived(ctx context.Context, p *plans.Plan) ([]plans.Problem, error) {
 	c := &derivation{have: p}
 	want, err := derive(objects.Fresh(ctx), p)

@@ -30,7 +30,8 @@ var onProcessors = []struct {
 	{"qwen3-0.6b", "cpu:x86-64-v4", 1, 65.7, 252},
 }
 
-// TestRangesHoldWhatProcessorsDo: predictions for processors are ranges, in which all lies that was measured; -short has the 8B.
+// TestRangesHoldWhatProcessorsDo: predictions for processors are ranges, in which all lies that was measured; -short
+// has the 8B.
 func TestRangesHoldWhatProcessorsDo(t *testing.T) {
 	estimated := map[[2]string]*plans.Plan{}
 	for _, m := range onProcessors {

@@ -171,8 +171,8 @@ func estimate(t *testing.T, s synth.Shape, on *target.Target) *plans.Plan {
 	return p
 }
 
-// TestLargestCtx compiles with the context that is said to fit, and with one more: caches grow with it, rings as far as they do,
-// and the host holds what it caches as float32.
+// TestLargestCtx compiles with the context that is said to fit, and with one more: caches grow with it, rings as far as
+// they do, and the host holds what it caches as float32.
 func TestLargestCtx(t *testing.T) {
 	windows := published(t, "gemma4-12b")
 	windows.Layers = 6

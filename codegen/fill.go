@@ -68,8 +68,8 @@ func Fill(ctx context.Context, f *gguf.File, t *target.Target, o frontend.Option
 	return o, nil
 }
 
-// fillSlots returns the most slots, up to most, with which the largest context is want or more, and that context; one slot
-// where none have it. More slots leave each less.
+// fillSlots returns the most slots, up to most, with which the largest context is want or more, and that context; one
+// slot where none have it. More slots leave each less.
 func fillSlots(want, most int, largest func(slots int) (int, error)) (slots, longest int, err error) {
 	few, many := 1, most // few: enough, or not asked yet; many: to ask first, then too many
 	for n := many; ; n = (few + many) / 2 {

@@ -84,8 +84,8 @@ func TestForms(t *testing.T) {
 		if got := strings.Count(before, "prefetch."); got != c.before {
 			t.Errorf("%q: %d prefetches before the wait, want %d", c.form, got, c.before)
 		}
-		// Behind the weights is behind the last load of any, and before the subgroups' sums are added up. The second bytes begin where the first ones end,
-		// behind 124 lines of a unit's part.
+		// Behind the weights is behind the last load of any, and before the subgroups' sums are added up. The second
+		// bytes begin where the first ones end, behind 124 lines of a unit's part.
 		weights := strings.LastIndex(text, "L1::evict_first")
 		if last := strings.LastIndex(text, "prefetch."); c.count > c.before && c.want == "prefetch.global.L2" && (last < weights || strings.LastIndex(text, "bar.sync") < last) {
 			t.Errorf("%q: prefetches at %d, the last weights are loaded at %d", c.form, last, weights)

@@ -11,8 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/ir/frontend"
 )
 
-// TestFuseSSD lowers models of Mamba2 layers whose sizes the kernel with the convolution takes, and others: there all widths of
-// decode steps have the convolution as a dispatch of its own.
+// TestFuseSSD lowers models of Mamba2 layers whose sizes the kernel with the convolution takes, and others: there all
+// widths of decode steps have the convolution as a dispatch of its own.
 func TestFuseSSD(t *testing.T) {
 	for _, c := range []struct {
 		state, dim int

@@ -13,8 +13,8 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// inquiry asks AMD's compiler about candidates of call sites and keeps its answers. A question takes the
-// compiler tens of milliseconds. So inquiry asks about all candidates of a site only on request, else about those that can still be
+// inquiry asks AMD's compiler about candidates of call sites and keeps its answers. A question takes the compiler tens
+// of milliseconds. So inquiry asks about all candidates of a site only on request, else about those that can still be
 // the best, judged by the time of their bytes and by answers about similar kernels.
 type inquiry struct {
 	t      *target.Target
@@ -55,9 +55,9 @@ type search struct {
 	best  *rated
 }
 
-// ask sets the rated candidates of each site, whose work is in works. They are certain to include the candidate that would be the
-// best of all, as far as strategy.Slack is enough. Questions go out in waves, at most one per site, so that all processors are busy and
-// the questions do not depend on which answer comes first.
+// ask sets the rated candidates of each site, whose work is in works. They are certain to include the candidate that
+// would be the best of all, as far as strategy.Slack is enough. Questions go out in waves, at most one per site, so
+// that all processors are busy and the questions do not depend on which answer comes first.
 func (q *inquiry) ask(ctx context.Context, sites []*site, works []plans.Cost) error {
 	searches := make([]*search, len(sites))
 	for i, s := range sites {
@@ -100,8 +100,8 @@ func (q *inquiry) rating(c *kernels.Candidate) *rating {
 	return q.ratings[key]
 }
 
-// open returns the candidates of a site whose kernels are needed: the next one and, once it is judged, those that are not slower by their
-// bytes alone.
+// open returns the candidates of a site whose kernels are needed: the next one and, once it is judged, those that are
+// not slower by their bytes alone.
 func (q *inquiry) open(s *search) []*rated {
 	switch {
 	case q.all || s.best != nil && !q.hopeless(s, &strategy.AMDKernel{Wave: 1, Workgroup: 1}):

@@ -12,8 +12,8 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// asks predicts all call sites of a model for gfx1201 and returns the rows and the questions that it took. From what was
-// asked before, o answers at once.
+// asks predicts all call sites of a model for gfx1201 and returns the rows and the questions that it took. From what
+// was asked before, o answers at once.
 func asks(t *testing.T, path string, o *radv.Oracle, all bool) (rows map[string]tuning.Row, questions int) {
 	t.Helper()
 	f, err := gguf.OpenHeader(path)
@@ -55,8 +55,8 @@ func asks(t *testing.T, path string, o *radv.Oracle, all bool) (rows map[string]
 	return rows, questions
 }
 
-// TestFewQuestions holds that what AMD's compiler is asked about is little more than half of the candidates, and that a choice by that is
-// as good as one by all.
+// TestFewQuestions holds that what AMD's compiler is asked about is little more than half of the candidates, and that a
+// choice by that is as good as one by all.
 func TestFewQuestions(t *testing.T) {
 	if testing.Short() {
 		t.Skip("TestQuestionsOfHeader counts questions, TestTuneOnAMD chooses by them")

@@ -108,8 +108,8 @@ func checkNames(t *testing.T, what string, p *ir.Program, on *target.Target) {
 	}
 }
 
-// groupsButHeads counts the groups of a function without those that make heads and write them to the caches: attention of one
-// row may do that itself on processors, with the same bits.
+// groupsButHeads counts the groups of a function without those that make heads and write them to the caches: attention
+// of one row may do that itself on processors, with the same bits.
 func groupsButHeads(f *ir.Func) int {
 	n := 0
 	for _, g := range f.Groups {

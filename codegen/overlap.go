@@ -10,8 +10,9 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// overlap says of each dispatch when it may begin, what it may load before it waits, and when it lets the next one begin. What it says of a
-// dispatch holds for those of copies of the entry, too: tuning puts dispatches of one between those of another.
+// overlap says of each dispatch when it may begin, what it may load before it waits, and when it lets the next one
+// begin. What it says of a dispatch holds for those of copies of the entry, too: tuning puts dispatches of one between
+// those of another.
 func (e *emitter) overlap() {
 	type site struct{ entry, name string }
 	patient := map[site]bool{}
@@ -35,7 +36,8 @@ func (e *emitter) overlap() {
 	}
 }
 
-// groupBefore returns the only group of the step before that of g, nil unless g is alone in its step, too: else dispatches do not overlap.
+// groupBefore returns the only group of the step before that of g, nil unless g is alone in its step, too: else
+// dispatches do not overlap.
 func groupBefore(f *ir.Func, g *ir.Group) (before *ir.Group) {
 	others := 0
 	for _, o := range f.Groups {
@@ -55,7 +57,8 @@ func groupBefore(f *ir.Func, g *ir.Group) (before *ir.Group) {
 	return before
 }
 
-// settled says which operands of c, of group g, its kernel loads early: variables that neither the dispatch before writes nor the group makes.
+// settled says which operands of c, of group g, its kernel loads early: variables that neither the dispatch before
+// writes nor the group makes.
 func settled(g *ir.Group, c, before *kernels.Candidate) []bool {
 	written := map[*ir.Value]bool{}
 	for _, o := range before.Operands {
@@ -68,7 +71,8 @@ func settled(g *ir.Group, c, before *kernels.Candidate) []bool {
 	return list
 }
 
-// overlapOf returns when dispatches of a function may begin. In a step of few rows weights are most of what a dispatch reads, so it loads some early.
+// overlapOf returns when dispatches of a function may begin. In a step of few rows weights are most of what a dispatch
+// reads, so it loads some early.
 func overlapOf(t *target.Target, f *ir.Func) kernels.Overlap {
 	switch {
 	case !t.Overlaps():
@@ -82,7 +86,8 @@ func overlapOf(t *target.Target, f *ir.Func) kernels.Overlap {
 // constant reports whether no dispatch writes a value.
 func constant(v *ir.Value) bool { return v.Class == ir.Weight || v.Class == ir.Table }
 
-// constants says of an overlapping candidate that it waits first of all, or else which operands no dispatch writes, and which others are settled.
+// constants says of an overlapping candidate that it waits first of all, or else which operands no dispatch writes, and
+// which others are settled.
 func constants(c *kernels.Candidate) string {
 	switch c.Overlap {
 	case kernels.NoOverlap:

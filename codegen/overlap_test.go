@@ -12,8 +12,9 @@ import (
 	"github.com/zincc-dev/zincc/plans/audit"
 )
 
-// TestPatience compiles a model whose attention and delta rule load more than constants before they wait: the dispatches before them, and in copies of
-// an entry for the tuner those of the same sites, let them begin behind their own wait, and no others; the checker takes the plan.
+// TestPatience compiles a model whose attention and delta rule load more than constants before they wait: the
+// dispatches before them, and in copies of an entry for the tuner those of the same sites, let them begin behind their
+// own wait, and no others; the checker takes the plan.
 func TestPatience(t *testing.T) {
 	shape := published(t, "qwen35-35b-a3b")
 	shape.Layers, shape.HeadDim = 4, 128

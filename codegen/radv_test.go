@@ -28,8 +28,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// TestPipelinesOnAMD compiles every pipeline of the models' plans with AMD's own
-// compiler: none may fail, use scratch memory or spill. -short has each target with one model and one size of subgroups, by turns.
+// TestPipelinesOnAMD compiles every pipeline of the models' plans with AMD's own compiler: none may fail, use scratch
+// memory or spill. -short has each target with one model and one size of subgroups, by turns.
 func TestPipelinesOnAMD(t *testing.T) {
 	for i, name := range []string{"gfx1201", "gfx1100", "gfx1201-nomatrix"} {
 		base, o := openAMD(t, name)

@@ -53,8 +53,8 @@ func TestRank(t *testing.T) {
 // siteRank is a call site's candidates.
 type siteRank struct{ predicted, busy, corrected []float64 }
 
-// ratedSites returns the call sites of a model for whose candidates times are predicted
-// that differ by more than the margin; one of those that differ by the layer only. entries, if there are any, are those to look at.
+// ratedSites returns the call sites of a model for whose candidates times are predicted that differ by more than the
+// margin; one of those that differ by the layer only. entries, if there are any, are those to look at.
 func ratedSites(t *testing.T, path, name string, entries []string) []siteRank {
 	t.Helper()
 	on, err := target.Lookup(name)

@@ -39,8 +39,8 @@ type Report struct {
 	Ranks      bool  // and these are scores
 	// Read by decode/1 with an empty cache; 0 for a model that makes vectors.
 	BytesPerToken int64
-	// Predicted tokens a second behind an empty cache: of decode/1, and of a full step
-	// of the widest prefill or embed entry; 0 where nothing is predicted. Cores are those of a processor that the predictions are for.
+	// Predicted tokens a second behind an empty cache: of decode/1, and of a full step of the widest prefill or embed
+	// entry; 0 where nothing is predicted. Cores are those of a processor that the predictions are for.
 	Decode, Prompt plans.Range
 	Cores          int
 	PromptRows     int

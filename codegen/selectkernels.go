@@ -135,7 +135,8 @@ func rounds(sites []*site) [2][]*site {
 	return list
 }
 
-// sumOrders are the orders of sums, by group and by weight: a projection of one row may belong to another group than the same of more rows.
+// sumOrders are the orders of sums, by group and by weight: a projection of one row may belong to another group than
+// the same of more rows.
 type sumOrders map[string]string
 
 func (o sumOrders) of(g *ir.Group) (order string, ok bool) {
@@ -292,7 +293,8 @@ func describe(g *ir.Group) string {
 	return strings.Join(parts, ", ")
 }
 
-// findCandidate returns the candidate that g.Call names, of its family. The call must equal the candidate's, since people also edit programs by hand.
+// findCandidate returns the candidate that g.Call names, of its family. The call must equal the candidate's, since
+// people also edit programs by hand.
 func findCandidate(p *ir.Program, f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op, t *target.Target) (*kernels.Candidate, error) {
 	s := &kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}
 	c := kernels.Find(s, g.Call)

@@ -89,9 +89,9 @@ step @n : i32[1]
 	}
 }
 
-// TestGateBesideRule holds that what gates a chunked rule's result is projected in the rule's step, in tiles that leave room for the rule, where dispatches run
-// side by side; elsewhere with what has the same input. And that the dispatch with the most work is the last of each step, which runtime/cuda launches first:
-// the rule, if it is in one.
+// TestGateBesideRule holds that what gates a chunked rule's result is projected in the rule's step, in tiles that leave
+// room for the rule, where dispatches run side by side; elsewhere with what has the same input. And that the dispatch
+// with the most work is the last of each step, which runtime/cuda launches first: the rule, if it is in one.
 func TestGateBesideRule(t *testing.T) {
 	for _, c := range []struct {
 		target, model string

@@ -171,8 +171,8 @@ func TestPlanOfCandidates(t *testing.T) {
 // reasons name how many were compared: fewer where wider entries keep the order of sums of the narrowest.
 var reasons = regexp.MustCompile(` why=".*"`)
 
-// TestTuneOnAMD tunes without hardware: what is compiled with the rows and no compiler is
-// what is compiled with the compiler, but for few sites where that is not asked about what is little faster (see TestFewQuestions).
+// TestTuneOnAMD tunes without hardware: what is compiled with the rows and no compiler is what is compiled with the
+// compiler, but for few sites where that is not asked about what is little faster (see TestFewQuestions).
 func TestTuneOnAMD(t *testing.T) {
 	on, o := openAMD(t, "gfx1201")
 	rows, err := codegen.Tune(t.Context(), codegen.Source{Program: load(t, "gopher-moe")}, codegen.Options{Target: on, Choice: codegen.Choice{Oracle: o}})

@@ -185,7 +185,8 @@ func TestRoundExperts(t *testing.T) {
 	}
 }
 
-// TestTiles holds that norms, gate and up, and attention put what they round into tiles themselves, with one order and with two, norms also where the rows have other readers.
+// TestTiles holds that norms, gate and up, and attention put what they round into tiles themselves, with one order and
+// with two, norms also where the rows have other readers.
 func TestTiles(t *testing.T) {
 	on, err := target.Lookup("sm_90-cuda")
 	if err != nil {

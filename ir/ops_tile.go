@@ -8,13 +8,14 @@ import (
 // Rows of f16 laid out in tiles, which matrix products of four subgroups read in place: see TileElement.
 
 const (
-	// TileRows is the rows of a tile, TileBlock the elements of a row that are permuted together, PieceElements those that then lie together.
+	// TileRows is the rows of a tile, TileBlock the elements of a row that are permuted together, PieceElements those
+	// that then lie together.
 	TileRows, TileBlock, PieceElements = 128, 256, 8
 )
 
-// TileElement returns the index in its block of element e of piece q. A block is TileBlock elements of a row: 32 octets. Two bits
-// of an octet's number, lanes, are its lane's number. The four octets that differ in these bits alone make four
-// pieces, each with two elements of every lane: elements 0 and 2 of their octets, 1 and 3, 4 and 6, 5 and 7.
+// TileElement returns the index in its block of element e of piece q. A block is TileBlock elements of a row: 32
+// octets. Two bits of an octet's number, lanes, are its lane's number. The four octets that differ in these bits alone
+// make four pieces, each with two elements of every lane: elements 0 and 2 of their octets, 1 and 3, 4 and 6, 5 and 7.
 func TileElement(lanes [2]int, q, e int) int {
 	octet, rest := 0, q/4
 	for bit := range 5 {

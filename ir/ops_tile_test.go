@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestTileElement holds that a block's pieces have every element once, and a lane's part of a piece two of an octet of its own.
+// TestTileElement holds that a block's pieces have every element once, and a lane's part of a piece two of an octet of
+// its own.
 func TestTileElement(t *testing.T) {
 	orders, err := TileOrders("13 12 23 04")
 	if err != nil {

@@ -107,7 +107,8 @@ type Group struct {
 	Step int   // from stage schedule on: index of the barrier-separated stage
 }
 
-// Arrivals is the name of the step value in which kernels count the workgroups of a last-block reduction. No two dispatches may count at once.
+// Arrivals is the name of the step value in which kernels count the workgroups of a last-block reduction. No two
+// dispatches may count at once.
 const Arrivals = "arrivals"
 
 // Call is the kernel chosen for a group. The candidate's name identifies it among all candidates for the

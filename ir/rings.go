@@ -44,10 +44,12 @@ func (p *Program) MaxRows() int {
 	return rows
 }
 
-// RingPositions returns the positions of a cache in a context of ctx, if its readers see a window (0: all positions): the window plus
-// the rows of a step, or plus some positions to go back, whichever is more. It never falls as ctx grows. With fewer than ctx positions, the cache is a ring.
+// RingPositions returns the positions of a cache in a context of ctx, if its readers see a window (0: all positions):
+// the window plus the rows of a step, or plus some positions to go back, whichever is more. It never falls as ctx
+// grows. With fewer than ctx positions, the cache is a ring.
 //
-// While a step runs, each of its rows sees a window that ends at its own position, so no row may overwrite what the first row sees.
+// While a step runs, each of its rows sees a window that ends at its own position, so no row may overwrite what the
+// first row sees.
 func RingPositions(window, rows, ctx int) int {
 	if window == 0 {
 		return ctx

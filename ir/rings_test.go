@@ -42,7 +42,8 @@ func "prefill/57" rows=57 sequences=one run=57 class=prompt {
 	}
 }
 
-// TestWindows holds that a cache has the longest window that any of its readers sees, and none if one of them sees all positions.
+// TestWindows holds that a cache has the longest window that any of its readers sees, and none if one of them sees all
+// positions.
 func TestWindows(t *testing.T) {
 	for _, c := range []struct {
 		windows []int64
@@ -73,7 +74,8 @@ func TestCachesAreWhole(t *testing.T) {
 	}
 }
 
-// TestRingPositions holds that a cache has room for a step and never more than the context, and that no longer context has less.
+// TestRingPositions holds that a cache has room for a step and never more than the context, and that no longer context
+// has less.
 func TestRingPositions(t *testing.T) {
 	for _, c := range []struct{ window, rows, ctx, want int }{
 		{0, 512, 4096, 4096}, {512, 512, 4096, 1024}, {512, 512, 8192, 1536}, {512, 513, 4096, 1024}, {512, 514, 4096, 1280},

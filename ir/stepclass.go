@@ -6,8 +6,8 @@ type StepClass uint8
 // The classes of steps.
 const (
 	PromptStep StepClass = iota // rows are computed in tiles, in any order of sums
-	// ExactStep: each row has the bits that it has in a step of its own. Dispatches read weights once for all rows, and add in the order of a step
-	// of one row. So decode entries of every width give the same bits.
+	// ExactStep: each row has the bits that it has in a step of its own. Dispatches read weights once for all rows, and
+	// add in the order of a step of one row. So decode entries of every width give the same bits.
 	ExactStep
 	numStepClasses
 )
@@ -26,7 +26,8 @@ func ParseStepClass(text string) (StepClass, bool) {
 	return 0, false
 }
 
-// Exact reports whether each row of v, a value of f, is to have the bits that it has alone: all rows of an exact step, and a lone row.
+// Exact reports whether each row of v, a value of f, is to have the bits that it has alone: all rows of an exact step,
+// and a lone row.
 func (f *Func) Exact(v *Value) bool { return f.Class == ExactStep || v.Type.Shape[0] == 1 }
 
 // IsDecode reports whether f decodes: its steps are exact, and their rows may belong to many sequences.

@@ -130,7 +130,8 @@ func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
 	return nil
 }
 
-// scope are the values of a function that are defined so far, by ID. IDs are small, but in programs that somebody has written.
+// scope are the values of a function that are defined so far, by ID. IDs are small, but in programs that somebody has
+// written.
 type scope struct {
 	small []*Value
 	large map[int]*Value

@@ -119,6 +119,6 @@ func fixedRounding(bits int) Error {
 	return func(*Op, StepSize) (int, float64) { return 0, 2 / float64(int64(1)<<bits) }
 }
 
-// bfloatRounding is of bf16, to which readers may round their weights, too. It is what verification tolerates of f16, whose mantissa is three bits
-// longer.
+// bfloatRounding is of bf16, to which readers may round their weights, too. It is what verification tolerates of f16,
+// whose mantissa is three bits longer.
 func bfloatRounding(*Op, StepSize) (int, float64) { return 0, 8.0 / (1 << 8) }

@@ -14,14 +14,14 @@ const (
 	leastMoved = 64 << 10
 	// flopsOfByte is the operations that a device computes while it moves a byte.
 	flopsOfByte = 200
-	// bytesOfRow is what a row of a delta rule counts for: more than a device moves in the 0.1 us that it takes, as the rule leaves
-	// most of each unit idle (docs/lab/between-dispatches.md).
+	// bytesOfRow is what a row of a delta rule counts for: more than a device moves in the 0.1 us that it takes, as the
+	// rule leaves most of each unit idle (docs/lab/between-dispatches.md).
 	bytesOfRow = 1 << 20
 )
 
-// fillSteps moves groups of many rows to later steps. assignSteps gives each group its earliest step, but a group for which nothing waits
-// can run later. It moves to the one of the next mostLate steps whose largest group has the most work, and uses the units which that group leaves
-// idle; the step that it leaves may end sooner.
+// fillSteps moves groups of many rows to later steps. assignSteps gives each group its earliest step, but a group for
+// which nothing waits can run later. It moves to the one of the next mostLate steps whose largest group has the most
+// work, and uses the units which that group leaves idle; the step that it leaves may end sooner.
 func fillSteps(f *ir.Func) {
 	before := dependencies(f)
 	last := f.Groups[len(f.Groups)-1].Step
@@ -57,8 +57,8 @@ func fillSteps(f *ir.Func) {
 	}
 }
 
-// largestLast puts the groups of a step in order of their work. runtime/cuda launches the last one first, because behind others it
-// would be delayed (docs/lab/between-dispatches.md).
+// largestLast puts the groups of a step in order of their work. runtime/cuda launches the last one first, because
+// behind others it would be delayed (docs/lab/between-dispatches.md).
 func largestLast(f *ir.Func) {
 	slices.SortStableFunc(f.Groups, func(a, b *ir.Group) int { return cmp.Or(a.Step-b.Step, cmp.Compare(workOf(f, a), workOf(f, b))) })
 }
@@ -92,7 +92,8 @@ func dependencies(f *ir.Func) [][]int {
 	return before
 }
 
-// workOf is the work of a group in bytes: the bytes that it reads, its operations at flopsOfByte, and the rows of a delta rule at bytesOfRow.
+// workOf is the work of a group in bytes: the bytes that it reads, its operations at flopsOfByte, and the rows of a
+// delta rule at bytesOfRow.
 func workOf(f *ir.Func, g *ir.Group) (n int64) {
 	for _, op := range g.Ops {
 		flops, _ := op.Kind.Flops(op, ir.StepSize{Rows: f.Rows, Sequences: 1, Positions: f.Rows})

@@ -6,9 +6,9 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// fuseConv joins a convolution of an exact step, where it is a short gated one: with the product that makes its rows, the write of
-// its ring, the product with its result, and the slices that these read. Like fuseSSD, it leaves what no kernel computes as one, and
-// devices where projections stay apart.
+// fuseConv joins a convolution of an exact step, where it is a short gated one: with the product that makes its rows,
+// the write of its ring, the product with its result, and the slices that these read. Like fuseSSD, it leaves what no
+// kernel computes as one, and devices where projections stay apart.
 func fuseConv(p *ir.Program, d Device) error {
 	if d.Apart {
 		return nil
@@ -24,7 +24,8 @@ func fuseConv(p *ir.Program, d Device) error {
 	})(p)
 }
 
-// aroundConv returns what one dispatch may compute with conv, nil if its rows are no product or its result is not multiplied.
+// aroundConv returns what one dispatch may compute with conv, nil if its rows are no product or its result is not
+// multiplied.
 func aroundConv(uses map[*ir.Value][]*ir.Op, conv *ir.Op) []*ir.Op {
 	product, gate := conv.Args[0].Def, only(uses, conv.Result, "mul")
 	if product == nil || product.Kind.Name != "mul" || gate == nil {
@@ -39,8 +40,9 @@ func aroundConv(uses map[*ir.Value][]*ir.Op, conv *ir.Op) []*ir.Op {
 	return withSlices(uses, group)
 }
 
-// fuseRing joins a gated convolution of an exact step with the projection that makes all that it convolves, where a kernel computes both: each
-// channel needs what its own rows of the weights make. Either form gives the same bits, so a wider step may have the other one.
+// fuseRing joins a gated convolution of an exact step with the projection that makes all that it convolves, where a
+// kernel computes both: each channel needs what its own rows of the weights make. Either form gives the same bits, so a
+// wider step may have the other one.
 func fuseRing(p *ir.Program, d Device) error {
 	if d.Apart {
 		return nil
@@ -56,7 +58,8 @@ func fuseRing(p *ir.Program, d Device) error {
 	})(p)
 }
 
-// withProjection returns the ops of g and the one linear op whose result g cuts into slices, nil if there is none or others read it.
+// withProjection returns the ops of g and the one linear op whose result g cuts into slices, nil if there is none or
+// others read it.
 func withProjection(uses map[*ir.Value][]*ir.Op, g *ir.Group) []*ir.Op {
 	for _, op := range g.Ops {
 		if x := op.Args[0]; op.Kind.Name == "slice" && x.Def != nil && x.Def.Kind.Name == "linear" && within(uses[x], g.Ops) {

@@ -64,9 +64,9 @@ func within(readers, group []*ir.Op) bool {
 // sliced are the ops that can read slices of rows in place.
 var sliced = []string{"mul", "glu", "conv1d", "conv_write", "ssd"}
 
-// fuseSlices joins each op of sliced (a product of two rows, a GLU, a convolution or the write of its ring, a state space
-// model) with the slices that only it reads, and in exact steps matrices of heads with the parts of these that only they read, where a
-// kernel computes that.
+// fuseSlices joins each op of sliced (a product of two rows, a GLU, a convolution or the write of its ring, a state
+// space model) with the slices that only it reads, and in exact steps matrices of heads with the parts of these that
+// only they read, where a kernel computes that.
 func fuseSlices(p *ir.Program, d Device) error {
 	return each(func(f *ir.Func) error {
 		uses := f.Uses()

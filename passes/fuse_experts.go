@@ -119,7 +119,8 @@ func findExperts(f *ir.Func, top *ir.Op, uses map[*ir.Value][]*ir.Op) *experts {
 	return x
 }
 
-// activationOf returns the only reader of projections if it is their activation: the GLU of two, or the activation of one; else nil.
+// activationOf returns the only reader of projections if it is their activation: the GLU of two, or the activation of
+// one; else nil.
 func activationOf(up []*ir.Op, uses map[*ir.Value][]*ir.Op, made func(op *ir.Op) *ir.Value) *ir.Op {
 	kind := "relu2"
 	if len(up) == 2 {

@@ -9,8 +9,8 @@ import (
 // headParts are the ops that make a part of the heads of latent attention of what a projection made.
 var headParts = []string{"head_cut", "head_slice", "rmsnorm", "rope"}
 
-// fuseLatent joins the heads of latent attention, which are put together of two parts, with the ops that make these parts for them alone
-// and with the write of the cache, where a kernel computes that.
+// fuseLatent joins the heads of latent attention, which are put together of two parts, with the ops that make these
+// parts for them alone and with the write of the cache, where a kernel computes that.
 func fuseLatent(p *ir.Program, d Device) error {
 	if d.Apart {
 		return nil

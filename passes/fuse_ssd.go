@@ -3,9 +3,9 @@ package passes
 import "github.com/zincc-dev/zincc/ir"
 
 // fuseSSD joins a state space model of an exact step with the convolution that makes its x and the write of its ring,
-// with the gate on its result, and with the slices that these read. It leaves many rows alone, where a convolution works on all rows at once. On
-// devices where projections stay apart, a dispatch costs less than the work that each head would repeat. Groups that no kernel computes
-// stay as they were.
+// with the gate on its result, and with the slices that these read. It leaves many rows alone, where a convolution
+// works on all rows at once. On devices where projections stay apart, a dispatch costs less than the work that each
+// head would repeat. Groups that no kernel computes stay as they were.
 func fuseSSD(p *ir.Program, d Device) error {
 	if d.Apart {
 		return nil

@@ -6,8 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// fuseStrip moves a GLU of what a lone projection makes and of other rows, or a slice of such, into the projection, where a
-// kernel computes that.
+// fuseStrip moves a GLU of what a lone projection makes and of other rows, or a slice of such, into the projection,
+// where a kernel computes that.
 func fuseStrip(p *ir.Program, d Device) error {
 	if d.Apart {
 		return nil

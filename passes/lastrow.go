@@ -6,8 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// sinkLastRow makes a prefill entry compute logits for its last row only, and makes an embed entry that uses the
-// last row take it early. It rebuilds on one row the ops that work row by row and lead only to the logits, or to that row,
+// sinkLastRow makes a prefill entry compute logits for its last row only, and makes an embed entry that uses the last
+// row take it early. It rebuilds on one row the ops that work row by row and lead only to the logits, or to that row,
 // and takes the last row of their inputs.
 func sinkLastRow(f *ir.Func) error {
 	if (f.Class == ir.ExactStep || !hasOp(f, "argmax")) && !hasOp(f, "last_row") {

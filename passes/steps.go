@@ -6,8 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// assignSteps gives every group the earliest step behind everything that it depends on. Kernels also read parts of the step block that no op
-// names: how many rows there are.
+// assignSteps gives every group the earliest step behind everything that it depends on. Kernels also read parts of the
+// step block that no op names: how many rows there are.
 func assignSteps(f *ir.Func) {
 	made := map[*ir.Value]int{}   // step that makes or last writes a value
 	readAt := map[*ir.Value]int{} // last step that reads a value
@@ -52,7 +52,8 @@ func assignSteps(f *ir.Func) {
 	slices.SortStableFunc(f.Groups, func(a, b *ir.Group) int { return a.Step - b.Step })
 }
 
-// writesOf returns what a group writes: what its ops do, and the counters of last-block reductions, which its kernel needs for itself.
+// writesOf returns what a group writes: what its ops do, and the counters of last-block reductions, which its kernel
+// needs for itself.
 func writesOf(g *ir.Group) []*ir.Value {
 	writes := g.Writes()
 	if g.Call != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// checkExact finds call sites that add in one order in an exact entry and in another order in another one, where they compute the same ops. Of
-// entries with copies of other candidates, the first counts.
+// checkExact finds call sites that add in one order in an exact entry and in another order in another one, where they
+// compute the same ops. Of entries with copies of other candidates, the first counts.
 func checkExact(c *checker) {
 	first := map[string]*site{}
 	for i := range c.sites {

@@ -18,9 +18,9 @@ import (
 //	for each section: u32 id, u32 checksum, u64 offset, u64 length, u64 length unpacked
 //	the sections in order, each at a multiple of 64, zeros between them
 //
-// Sections are packed, all but the one that is used in place. Checksums are CRC-32C; that of the head covers all before the first section but
-// itself. The schema is a checksum of the names and types of the encoded structs,
-// so that a plan of an unreleased format is never misread.
+// Sections are packed, all but the one that is used in place. Checksums are CRC-32C; that of the head covers all before
+// the first section but itself. The schema is a checksum of the names and types of the encoded structs, so that a plan
+// of an unreleased format is never misread.
 
 const (
 	magic = "zinccpln"
@@ -253,7 +253,8 @@ func checkHead(data []byte) error {
 // frontEnd is where the last section begins, that of embedded weights, by a table of contents that nobody has judged.
 func frontEnd(head []byte) uint64 { return le.Uint64(head[tocEnd-tocEntrySize+8:]) }
 
-// decode reads a plan from the two parts of a file: all before the embedded weights, and these. Its head is known to be right.
+// decode reads a plan from the two parts of a file: all before the embedded weights, and these. Its head is known to be
+// right.
 func decode(front, rest []byte) (*Plan, error) {
 	parts, err := split(front, rest)
 	if err != nil {

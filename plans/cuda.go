@@ -17,8 +17,8 @@ type CUDARequirements struct {
 	Exact     bool
 	Workgroup int // invocations of the largest workgroup
 	Shared    int // bytes of shared memory of the hungriest workgroup
-	// Overlap: a kernel begins while the one before it runs. In decode entries it waits for that one before touching anything but weights and
-	// tables, in others first of all.
+	// Overlap: a kernel begins while the one before it runs. In decode entries it waits for that one before touching
+	// anything but weights and tables, in others first of all.
 	Overlap bool
 }
 

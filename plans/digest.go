@@ -11,8 +11,9 @@ import (
 	"github.com/zincc-dev/zincc/internal/mapped"
 )
 
-// Digest identifies the file of a plan by all of its bytes. It is the SHA-256 of the file, as sha256sum prints it; of a plan with embedded
-// weights it is the SHA-256 of what stands before them and of the sums of their pieces of 8 MiB, which are hashed on all processors.
+// Digest identifies the file of a plan by all of its bytes. It is the SHA-256 of the file, as sha256sum prints it; of a
+// plan with embedded weights it is the SHA-256 of what stands before them and of the sums of their pieces of 8 MiB,
+// which are hashed on all processors.
 type Digest [sha256.Size]byte
 
 func (d Digest) String() string { return hex.EncodeToString(d[:]) }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestDigest checks that writing and reading a plan give the same digest, without embedded weights that of sha256sum, and that a change of any
-// field of any section gives another.
+// TestDigest checks that writing and reading a plan give the same digest, without embedded weights that of sha256sum,
+// and that a change of any field of any section gives another.
 func TestDigest(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plan.bin")
 	digest := func(p *Plan) Digest {

@@ -11,11 +11,13 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
-// maxFront bounds what stands before the embedded weights: deflate makes bytes that it cannot pack less than a thousandth longer.
+// maxFront bounds what stands before the embedded weights: deflate makes bytes that it cannot pack less than a
+// thousandth longer.
 const maxFront = maxSections + maxSections/1000 + 1<<16
 
-// Read reads the plan at path. Embedded weights are not copied but mapped: they are valid until Close, and whoever reads them does so in
-// mapped.Read. All else was read into memory, so that it is what its digest says, whatever happens to the file. Errors begin with the path.
+// Read reads the plan at path. Embedded weights are not copied but mapped: they are valid until Close, and whoever
+// reads them does so in mapped.Read. All else was read into memory, so that it is what its digest says, whatever
+// happens to the file. Errors begin with the path.
 func Read(path string) (*Plan, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -84,8 +86,8 @@ func (p *Plan) Close() error {
 	return p.mapped.Close()
 }
 
-// WriteFile writes p to path, completely or not at all: what was there before
-// stays until the new file is on disk. The digest is that of the bytes which were written, whatever lies at path by now.
+// WriteFile writes p to path, completely or not at all: what was there before stays until the new file is on disk. The
+// digest is that of the bytes which were written, whatever lies at path by now.
 func WriteFile(path string, p *Plan) (Digest, error) {
 	front, err := encode(p)
 	if err != nil {

@@ -137,7 +137,8 @@ func FoldSite(site string) string {
 	return repeat.ReplaceAllString(site, "")
 }
 
-// cacheRow is what another position of a sequence takes in the KV caches, in bytes. It takes nothing in those that are rings.
+// cacheRow is what another position of a sequence takes in the KV caches, in bytes. It takes nothing in those that are
+// rings.
 func (p *Plan) cacheRow() int64 {
 	sum := int64(0)
 	for _, r := range p.Memory.KV {

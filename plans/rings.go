@@ -2,8 +2,8 @@ package plans
 
 import "github.com/zincc-dev/zincc/ir"
 
-// Rings says how far a sequence can go back if some of its caches are rings, as in layers with a window. Without rings, it
-// can go back to any position.
+// Rings says how far a sequence can go back if some of its caches are rings, as in layers with a window. Without rings,
+// it can go back to any position.
 type Rings struct {
 	positions int // of the shortest ring; 0: none
 	window    int // the longest one
@@ -26,7 +26,8 @@ func RingsOf(p *ir.Program) Rings {
 	return r
 }
 
-// Written returns the first position that the rings hold after all positions before end have been written; low is the first position that they held before.
+// Written returns the first position that the rings hold after all positions before end have been written; low is the
+// first position that they held before.
 func (r Rings) Written(low, end int) int {
 	if r.positions == 0 {
 		return 0
@@ -34,5 +35,6 @@ func (r Rings) Written(low, end int) int {
 	return max(low, end-r.positions)
 }
 
-// Hold reports whether the rings hold every position that a row at pos sees, if low is the first position that they hold.
+// Hold reports whether the rings hold every position that a row at pos sees, if low is the first position that they
+// hold.
 func (r Rings) Hold(low, pos int) bool { return max(0, pos+1-r.window) >= low || pos == 0 }

@@ -96,8 +96,8 @@ func (s *Source) Files() []string {
 	return s.file.Shards()
 }
 
-// Identity identifies the files with the weights, in their state when they were opened. Another model, or a file written since,
-// has another identity. It does not depend on the bytes of tensors.
+// Identity identifies the files with the weights, in their state when they were opened. Another model, or a file
+// written since, has another identity. It does not depend on the bytes of tensors.
 func (s *Source) Identity() ([32]byte, error) {
 	if len(s.infos) == 0 {
 		return [32]byte{}, errors.New("the plan was not read from a file")
@@ -109,7 +109,8 @@ func (s *Source) Identity() ([32]byte, error) {
 	return sha256.Sum256(text), nil
 }
 
-// Unchanged returns an error if a path of the files with the weights now leads to another file, or if a file was written since it was opened.
+// Unchanged returns an error if a path of the files with the weights now leads to another file, or if a file was
+// written since it was opened.
 func (s *Source) Unchanged() error {
 	for i, path := range s.paths {
 		info, err := os.Stat(path)
@@ -123,7 +124,8 @@ func (s *Source) Unchanged() error {
 	return nil
 }
 
-// Read calls do, which reads bytes that Weight has returned, in this goroutine. A file that was cut meanwhile is an error that names it.
+// Read calls do, which reads bytes that Weight has returned, in this goroutine. A file that was cut meanwhile is an
+// error that names it.
 func (s *Source) Read(do func() error) error {
 	err := mapped.Read(do)
 	if errors.Is(err, mapped.ErrCut) && len(s.paths) > 0 {
@@ -132,7 +134,8 @@ func (s *Source) Read(do func() error) error {
 	return err
 }
 
-// Weight returns the bytes of the tensor. They are valid until Close, and whoever reads them does so in Read: they may be mapped.
+// Weight returns the bytes of the tensor. They are valid until Close, and whoever reads them does so in Read: they may
+// be mapped.
 func (s *Source) Weight(name string) ([]byte, error) {
 	w := s.weights[name]
 	if w == nil {

@@ -8,15 +8,17 @@ import (
 	"github.com/zincc-dev/zincc/internal/processor"
 )
 
-// Plans for processors run on processors of all speeds, so that their predictions are those of a reference: two cores, which read
-// ReferenceBytes and compute ReferenceFLOPs a second. They choose and compare. What people are told is a Range.
+// Plans for processors run on processors of all speeds, so that their predictions are those of a reference: two cores,
+// which read ReferenceBytes and compute ReferenceFLOPs a second. They choose and compare. What people are told is a
+// Range.
 const (
 	ReferenceBytes = 40e9
 	ReferenceFLOPs = 200e9
 )
 
-// slowBytes and fastBytes are what a core reads in a second, of the processors that were measured; cachedBytes is what one reads of a plan whose
-// steps read so little, cached, that it stays in caches. docs/estimates.md has the measurements.
+// slowBytes and fastBytes are what a core reads in a second, of the processors that were measured; cachedBytes is what
+// one reads of a plan whose steps read so little, cached, that it stays in caches. docs/estimates.md has the
+// measurements.
 const (
 	slowBytes, fastBytes = 4e9, 30e9
 	cached, cachedBytes  = 64 << 20, 40e9
@@ -59,7 +61,8 @@ func (s Range) cell() any {
 	})
 }
 
-// Seconds is how long a full step of an entry takes behind depth positions, as predicted; with so many cores, if the plan is for processors.
+// Seconds is how long a full step of an entry takes behind depth positions, as predicted; with so many cores, if the
+// plan is for processors.
 func (p *Plan) Seconds(e *Entry, depth, cores int) Range {
 	if p.Require.Backend != CPU {
 		s := e.Predict(depth).Seconds()

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestRates holds that a plan for processors has ranges, by cores, where others have a number, and that its times are said to be the reference's.
+// TestRates holds that a plan for processors has ranges, by cores, where others have a number, and that its times are
+// said to be the reference's.
 func TestRates(t *testing.T) {
 	p := testPlan(t, false)
 	e := &p.Entries[0]

@@ -31,7 +31,8 @@ type Vocab struct {
 	AddBOS, AddEOS, AddSpacePrefix *bool
 
 	ChatTemplate string // tokenizer.chat_template
-	// RankTemplate is tokenizer.chat_template.rerank of a model that ranks texts: what it reads of {query} and {document}; "" of others.
+	// RankTemplate is tokenizer.chat_template.rerank of a model that ranks texts: what it reads of {query} and
+	// {document}; "" of others.
 	RankTemplate string
 
 	Sampling []Setting // general.sampling.*, ascending by name

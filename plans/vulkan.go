@@ -13,9 +13,9 @@ type VulkanRequirements struct {
 	Features    []string // such as "bufferDeviceAddress"; also properties that a device has or not: "shaderRoundingModeRTEFloat16"
 	Extensions  []string
 	SubgroupOps []string // classes of subgroup operations: "arithmetic", "basic", "shuffle", "vote"
-	// Fragments: in cooperative matrices of f16, 16x16 and 16x8, and in their products in f32, the lanes of a subgroup of 32
-	// hold the elements that PTX defines for mma.m16n8k16; and products
-	// of integers, also subnormal ones, are summed exactly in 24 bits. Vulkan does not say whether that holds; a runtime tests it.
+	// Fragments: in cooperative matrices of f16, 16x16 and 16x8, and in their products in f32, the lanes of a subgroup
+	// of 32 hold the elements that PTX defines for mma.m16n8k16; and products of integers, also subnormal ones, are
+	// summed exactly in 24 bits. Vulkan does not say whether that holds; a runtime tests it.
 	Fragments     bool
 	Subgroup      [2]int // smallest and largest subgroup size that every pipeline runs with
 	Workgroup     int    // invocations of the largest workgroup

@@ -36,12 +36,13 @@ func Embeds(plan *plans.Plan) bool {
 // ErrNoDirection says that the vector of a text has length 0, or a length that is not a number.
 var ErrNoDirection = errors.New("the vector of the text has no direction")
 
-// Ranks says whether the vector of a text has probabilities: the first says that a document answers a query, where the text is what the
-// plan's RankTemplate makes of both.
+// Ranks says whether the vector of a text has probabilities: the first says that a document answers a query, where the
+// text is what the plan's RankTemplate makes of both.
 func Ranks(plan *plans.Plan) bool { return Embeds(plan) && plan.Vocab.RankTemplate != "" }
 
-// Embed empties the sequence and returns the vector of a text, scaled to length 1: the model's result for the last token, or the
-// mean over all tokens, as the model's file says. That of a model that ranks texts has probabilities, whose sum is 1.
+// Embed empties the sequence and returns the vector of a text, scaled to length 1: the model's result for the last
+// token, or the mean over all tokens, as the model's file says. That of a model that ranks texts has probabilities,
+// whose sum is 1.
 func (s *Session) Embed(ctx context.Context, tokens []int32) ([]float32, error) {
 	if !Embeds(s.plan) {
 		return nil, ErrNoVectors

@@ -38,11 +38,10 @@ func (e *ReferenceError) Error() string { return "the reference: " + e.Err.Error
 // MinWindow is the smallest window with a position to score.
 const MinWindow = 4
 
-// ScoreText measures the perplexity of s by llama-perplexity's rule. It cuts the text into
-// whole windows of window tokens, drops the rest, and evaluates each window from
-// scratch (behind BOS if the vocabulary adds it). Positions window/2 to
-// window-2 score the token after them. If reference is not nil, it is a session of the same model, and ScoreText compares each
-// token's probabilities with its. It calls done after every window. The error is a
+// ScoreText measures the perplexity of s by llama-perplexity's rule. It cuts the text into whole windows of window
+// tokens, drops the rest, and evaluates each window from scratch (behind BOS if the vocabulary adds it). Positions
+// window/2 to window-2 score the token after them. If reference is not nil, it is a session of the same model, and
+// ScoreText compares each token's probabilities with its. It calls done after every window. The error is a
 // sample.NotNumbersError if a score is not a number, and a ReferenceError if it comes from the reference.
 func ScoreText(ctx context.Context, sess, reference *Session, tok *text.Tokenizer, s string, window int, done func(windows int)) (Perplexity, error) {
 	ids := tok.Encode(s, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
@@ -92,14 +91,16 @@ func ScoreText(ctx context.Context, sess, reference *Session, tok *text.Tokenize
 	return r, nil
 }
 
-// scored is a position that scores the token after it: what is predicted there, valid until the next, and the token's negative log-likelihood.
+// scored is a position that scores the token after it: what is predicted there, valid until the next, and the token's
+// negative log-likelihood.
 type scored struct {
 	logits []float32
 	nll    float64
 }
 
-// scores are the positions of a window that score a token, as scoreWindow has them, and at the end its error if it has one; none without a
-// session. What two sessions predict is compared position by position, so that neither's logits of a window are kept.
+// scores are the positions of a window that score a token, as scoreWindow has them, and at the end its error if it has
+// one; none without a session. What two sessions predict is compared position by position, so that neither's logits of
+// a window are kept.
 func scores(ctx context.Context, sess *Session, part []int32) iter.Seq2[scored, error] {
 	return func(yield func(scored, error) bool) {
 		if sess == nil {
@@ -133,8 +134,8 @@ func scoreWindow(ctx context.Context, sess *Session, part []int32, score func(sc
 	})
 }
 
-// diverge returns the Kullback-Leibler divergence of what logits predict from what those wanted do, and 1 if the largest
-// of both is of the same token.
+// diverge returns the Kullback-Leibler divergence of what logits predict from what those wanted do, and 1 if the
+// largest of both is of the same token.
 func diverge(want, logits []float32) (kl, same float64) {
 	of, to := logSumExp(want), logSumExp(logits)
 	for i, v := range want {

@@ -28,16 +28,15 @@ type TuneOptions struct {
 	Progress func(share float64)
 }
 
-// Tune times all candidates of a plan that was compiled with them: each entry has copies, in
-// which some sites have other candidates. It profiles all entries by turns until the budget is spent.
-// A candidate's time is the median over the turns of the mean over the dispatches that compute the same. Dispatches that a
-// copy shares with its entry count in the entry only, between the chosen neighbours.
-// The candidates of a site are in the order in which they were offered, after
-// the candidate of the entry, which comes first.
+// Tune times all candidates of a plan that was compiled with them: each entry has copies, in which some sites have
+// other candidates. It profiles all entries by turns until the budget is spent. A candidate's time is the median over
+// the turns of the mean over the dispatches that compute the same. Dispatches that a copy shares with its entry count
+// in the entry only, between the chosen neighbours. The candidates of a site are in the order in which they were
+// offered, after the candidate of the entry, which comes first.
 //
-// Where dispatches overlap, an event behind each would end the overlap that is to be timed. There a candidate's
-// time is the time of the chosen one, plus the difference of the whole entry with the candidate at all dispatches
-// that compute the same, divided by their number. After every three turns Tune drops the slower half of a site's candidates.
+// Where dispatches overlap, an event behind each would end the overlap that is to be timed. There a candidate's time is
+// the time of the chosen one, plus the difference of the whole entry with the candidate at all dispatches that compute
+// the same, divided by their number. After every three turns Tune drops the slower half of a site's candidates.
 func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) ([]CandidateTime, error) {
 	var list []*candidateTimes
 	at := map[[2]string]*candidateTimes{} // by site and candidate

@@ -33,7 +33,8 @@ var magics = []struct {
 	bytes string
 }{{modelFile, "GGUF"}, {programFile, "zir "}, {planFile, "zinccpln"}}
 
-// input returns the path of what a command is to read: a file, or a model by its name, which is fetched if it is not here.
+// input returns the path of what a command is to read: a file, or a model by its name, which is fetched if it is not
+// here.
 func input(ctx context.Context, args []string, what string) (string, error) {
 	arg, err := cli.OneArg(args, what)
 	if err != nil || filepath.Ext(arg) == ".zir" || arg == "-" {

@@ -211,7 +211,8 @@ func (f *chatFlags) conversation(m *talk.Model, o *opened) (*conversation, error
 	return c, nil
 }
 
-// keep opens the folder of conversations, and goes on with the last one if that was asked for. Where there is no such folder, a line says so.
+// keep opens the folder of conversations, and goes on with the last one if that was asked for. Where there is no such
+// folder, a line says so.
 func (f *chatFlags) keep(c *conversation) error {
 	if f.private {
 		return nil

@@ -307,7 +307,8 @@ func isSaved(path string) bool { _, err := readSaved(path); return err == nil }
 
 func (c *conversation) saved() *saved { return savedOf(c.name, c.messages, c.options.Sampling) }
 
-// isCommand tells whether a line is a command: a slash and a name. A path, a comment and a text of several lines are none.
+// isCommand tells whether a line is a command: a slash and a name. A path, a comment and a text of several lines are
+// none.
 func isCommand(text string) bool {
 	name, _, _ := strings.Cut(text, " ")
 	return len(name) > 1 && name[0] == '/' && !strings.ContainsAny(name[1:], "/.*\\") && !strings.Contains(text, "\n")

@@ -87,8 +87,8 @@ func muteModel(path, from string) error {
 	})
 }
 
-// vectorModel writes the model at from as one that makes vectors, as files of Qwen3-Embedding are: of its last token, and
-// with an end token behind each text.
+// vectorModel writes the model at from as one that makes vectors, as files of Qwen3-Embedding are: of its last token,
+// and with an end token behind each text.
 func vectorModel(path, from string) error {
 	return rewrite(path, from, func(meta []gguf.KV) []gguf.KV {
 		arch := ""

@@ -20,7 +20,8 @@ import (
 	"github.com/zincc-dev/zincc/internal/cli"
 )
 
-// elsewhere are commands of README.md that need what a test has not: a network, a model that nobody put there, a GPU, minutes.
+// elsewhere are commands of README.md that need what a test has not: a network, a model that nobody put there, a GPU,
+// minutes.
 var elsewhere = []string{
 	"make ", "go install ", "source ", "zincrun pull ", "zincrun serve ", "curl ",
 	"zincrun man >/usr/", "zincrun chat testdata/", // TestTerminals holds that conversation

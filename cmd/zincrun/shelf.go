@@ -96,7 +96,8 @@ func (s *serveFlags) shelf(ctx context.Context, args []string) (*shelf, error) {
 	return sh, nil
 }
 
-// look returns what is served now. What came, went or is broken is logged once. A model that has not changed is the same Served.
+// look returns what is served now. What came, went or is broken is logged once. A model that has not changed is the
+// same Served.
 func (sh *shelf) look() []*api.Served {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()

@@ -18,7 +18,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/library"
 )
 
-// TestServeFolder holds that a folder is searched with all below it, that models may come and go, and that broken ones stop nobody.
+// TestServeFolder holds that a folder is searched with all below it, that models may come and go, and that broken ones
+// stop nobody.
 func TestServeFolder(t *testing.T) {
 	dir := t.TempDir()
 	model, err := os.ReadFile("../../testdata/models/gopher-q4_k_m.gguf")

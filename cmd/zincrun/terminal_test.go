@@ -145,8 +145,8 @@ func TestTerminals(t *testing.T) {
 	t.Run("kept", func(t *testing.T) { talkTwice(t, home) })
 }
 
-// talkTwice talks as a person would: ^C at the prompt, wide characters, another size, a paste, a path, and what is there in
-// the next program.
+// talkTwice talks as a person would: ^C at the prompt, wide characters, another size, a paste, a path, and what is
+// there in the next program.
 func talkTwice(t *testing.T, home string) {
 	x := chatOn(t, home, 60, nil, "--think", "off")
 	x.shows("context 2048")
@@ -277,7 +277,8 @@ func talkAsReadme(t *testing.T, home string) {
 	}
 }
 
-// talkNarrow reads a long message in 40 columns without colors: how far it is takes one row, and goes before the answer.
+// talkNarrow reads a long message in 40 columns without colors: how far it is takes one row, and goes before the
+// answer.
 func talkNarrow(t *testing.T, home string) {
 	x := chatOn(t, home, 40, []string{"NO_COLOR=1"}, "--private", "--think", "off", "-n", "8")
 	x.prompts()

@@ -18,9 +18,9 @@ func (b *Builder) Arrivals(slots int) *Arrivals {
 	return s
 }
 
-// Copy starts to copy n elements of the buffer, seen as an array of U32x4, from element j on, to an array of
-// U32x4, from element i on. One lane starts the copy for all. The copy is the slot's next turn: nobody may access these elements of the
-// array until Wait has waited for that turn. A turn begins when Wait has waited for the turn before it.
+// Copy starts to copy n elements of the buffer, seen as an array of U32x4, from element j on, to an array of U32x4,
+// from element i on. One lane starts the copy for all. The copy is the slot's next turn: nobody may access these
+// elements of the array until Wait has waited for that turn. A turn begins when Wait has waited for the turn before it.
 func (s *Arrivals) Copy(slot Operand, a *Array, i Operand, m *Buffer, j Operand, n int) {
 	const o = OpBulk
 	b := s.b
@@ -34,8 +34,8 @@ func (s *Arrivals) Copy(slot Operand, a *Array, i Operand, m *Buffer, j Operand,
 		number(s.array.index), number(n))})
 }
 
-// Wait waits for the copy of a slot's turn. turn is 0 for the first turn and every other one after it, else 1. After Wait all lanes see
-// the copied elements. All lanes of the workgroup must reach it, with the same slot and turn.
+// Wait waits for the copy of a slot's turn. turn is 0 for the first turn and every other one after it, else 1. After
+// Wait all lanes see the copied elements. All lanes of the workgroup must reach it, with the same slot and turn.
 func (s *Arrivals) Wait(slot, turn Operand) {
 	const o = OpArrived
 	s.b.add(&Node{op: o, imm: uint32(s.array.index), args: []*Node{s.b.typed(o, slot, U32), s.b.typed(o, turn, U32)}})
@@ -47,8 +47,8 @@ func (s *Arrivals) Done(slot Operand) {
 	s.b.add(&Node{op: OpDone, imm: uint32(s.array.index), align: s.slots, args: []*Node{s.b.typed(OpDone, slot, U32)}})
 }
 
-// Free waits until a slot is free for the copy of a turn (0 or 1, as in Wait), that is, until all subgroups are done with the turn before it, if there
-// was one. The lane that starts the copy waits.
+// Free waits until a slot is free for the copy of a turn (0 or 1, as in Wait), that is, until all subgroups are done
+// with the turn before it, if there was one. The lane that starts the copy waits.
 func (s *Arrivals) Free(slot, turn Operand) {
 	const o = OpFree
 	s.b.add(&Node{op: o, imm: uint32(s.array.index), align: s.slots, args: []*Node{s.b.typed(o, slot, U32), s.b.typed(o, turn, U32)}})

@@ -11,8 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel/spirv"
 )
 
-// bulk has two rounds of 64 vectors on their way: y[lane + 64 round] is word lane%4 of vector lane^32 of the round's. without leaves
-// out a part.
+// bulk has two rounds of 64 vectors on their way: y[lane + 64 round] is word lane%4 of vector lane^32 of the round's.
+// without leaves out a part.
 func bulk(without string) (*kernel.Func, error) {
 	return kernel.Build("bulk", func(b *kernel.Builder) {
 		const rounds, slots, size = 5, 2, 64

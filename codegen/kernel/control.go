@@ -94,11 +94,12 @@ func (b *Builder) BarrierBuffers() { b.add(&Node{op: OpBarrier, imm: 1}) }
 // fence, then accesses after the former fence see the writes before the latter.
 func (b *Builder) Fence() { b.add(&Node{op: OpFence}) }
 
-// Await has a kernel that overlaps the dispatch before wait for it here, unless it has. It stands before branches that would wait themselves: behind
-// these, the driver's compiler makes all that follows twice.
+// Await has a kernel that overlaps the dispatch before wait for it here, unless it has. It stands before branches that
+// would wait themselves: behind these, the driver's compiler makes all that follows twice.
 func (b *Builder) Await() { b.add(&Node{op: OpAwait}) }
 
-// PrefetchNext is where a kernel has no more weights to load. One that prefetches those of a later dispatch then does so here.
+// PrefetchNext is where a kernel has no more weights to load. One that prefetches those of a later dispatch then does
+// so here.
 func (b *Builder) PrefetchNext() { b.add(&Node{op: OpPrefetchNext}) }
 
 // SubgroupBarrier is a Barrier among the lanes of a subgroup.

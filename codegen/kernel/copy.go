@@ -5,9 +5,9 @@ import "encoding/binary"
 // Copies from buffers to shared memory while lanes go on (cp.async of NVIDIA's Ampere and later): more bytes are
 // on their way than registers hold.
 
-// Copy starts to copy element i of the buffer, seen as an array of t (U32 or a vector of U32), to the array a of
-// U32, from element to on. to is a multiple of the words of t. Nobody may read or write the copied elements of a until the lane
-// has waited for the copy's group (CopyGroup, CopyWait).
+// Copy starts to copy element i of the buffer, seen as an array of t (U32 or a vector of U32), to the array a of U32,
+// from element to on. to is a multiple of the words of t. Nobody may read or write the copied elements of a until the
+// lane has waited for the copy's group (CopyGroup, CopyWait).
 func (m *Buffer) Copy(t Type, a *Array, to, i Operand) {
 	m.check(OpCopy, t, Read)
 	if t.Elem() != U32 || a.elem.Elem() != U32 || t.Size()%a.elem.Size() != 0 {

@@ -8,8 +8,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
 
-// copies has two rounds on their way: y[lane + 64 round] is the sum of the words 4*(lane^1) to 4*(lane^1)+3 of the round's
-// 64 vectors of x. without leaves out a part.
+// copies has two rounds on their way: y[lane + 64 round] is the sum of the words 4*(lane^1) to 4*(lane^1)+3 of the
+// round's 64 vectors of x. without leaves out a part.
 func copies(b *kernel.Builder, without string) {
 	const rounds, slots = 5, 2
 	x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)

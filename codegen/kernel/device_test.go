@@ -200,8 +200,8 @@ func TestHalfRuns(t *testing.T) {
 	same(t, "x", x, want, 0)
 }
 
-// TestHalfRounds rounds what lies between two f16 to the nearest, halfway to the even one, also below the smallest normal f16; no
-// compiler may undo it when it is taken apart again.
+// TestHalfRounds rounds what lies between two f16 to the nearest, halfway to the even one, also below the smallest
+// normal f16; no compiler may undo it when it is taken apart again.
 func TestHalfRounds(t *testing.T) {
 	const ulp = 1.0 / 1024
 	x := []float32{1 + ulp/2, 1 + 3*ulp/2, 1 + ulp*0.75, -1 - ulp*0.75, -1 - ulp*0.25, 1.5 / (1 << 24), 2.5 / (1 << 24), 65503}

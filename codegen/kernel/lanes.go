@@ -26,8 +26,8 @@ func (b *Builder) WorkgroupID(dim int) Value {
 	return id
 }
 
-// WorkgroupsFrom runs body, in which WorkgroupID counts the workgroups along dimension 0 from the given one on. There body must not ask how
-// many workgroups there are.
+// WorkgroupsFrom runs body, in which WorkgroupID counts the workgroups along dimension 0 from the given one on. There
+// body must not ask how many workgroups there are.
 func (b *Builder) WorkgroupsFrom(first Value, body func()) {
 	outer := b.from
 	b.from = &first
@@ -35,8 +35,9 @@ func (b *Builder) WorkgroupsFrom(first Value, body func()) {
 	b.from = outer
 }
 
-// WorkgroupAhead returns the index along dimension 0 of the workgroup n places further in its line of the grid, if workgroups run one
-// after the other and this call reaches that workgroup; otherwise the lane's own index. Kernels use it to prefetch lines that they will write.
+// WorkgroupAhead returns the index along dimension 0 of the workgroup n places further in its line of the grid, if
+// workgroups run one after the other and this call reaches that workgroup; otherwise the lane's own index. Kernels use
+// it to prefetch lines that they will write.
 func (b *Builder) WorkgroupAhead(n int) Value {
 	if b.from != nil {
 		b.fail("workgroup ahead in a grid of which only some workgroups count")

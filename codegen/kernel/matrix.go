@@ -44,8 +44,9 @@ func (b *Builder) MatPairs(t Type, words ...Operand) Value {
 	return b.add(&Node{op: OpMatPairs, typ: t, args: args})
 }
 
-// MatElems returns the matrix A of 16x8 or B of 8x8, of F32, whose fragment in this lane is elems. Their lower 13 bits are 0, since products
-// of such matrices use 11 bits of mantissa (TF32). The device decides which rows and columns they are, as in MatPairs.
+// MatElems returns the matrix A of 16x8 or B of 8x8, of F32, whose fragment in this lane is elems. Their lower 13 bits
+// are 0, since products of such matrices use 11 bits of mantissa (TF32). The device decides which rows and columns they
+// are, as in MatPairs.
 func (b *Builder) MatElems(t Type, elems ...Operand) Value {
 	rows, cols, use := b.matrix(OpMatElems, t, 0)
 	b.f.Fragments, b.f.TF32 = true, true
@@ -63,8 +64,8 @@ func (b *Builder) MatElems(t Type, elems ...Operand) Value {
 // TF32Bits masks the bits that elements of MatElems may have.
 const TF32Bits = 0xffffe000
 
-// SplitTF32 returns two numbers for MatElems whose sum is x, up to its last bit, 2^-23 of x. The low one is at most 2^-11 of x. A number that rounds to
-// 2^128 becomes NaN.
+// SplitTF32 returns two numbers for MatElems whose sum is x, up to its last bit, 2^-23 of x. The low one is at most
+// 2^-11 of x. A number that rounds to 2^128 becomes NaN.
 func (b *Builder) SplitTF32(x Value) (high, low Value) {
 	high = b.Bitcast(F32, b.And(b.Add(b.Bitcast(U32, x), ^uint32(TF32Bits)/2+1), uint32(TF32Bits)))
 	return high, b.Bitcast(F32, b.And(b.Bitcast(U32, b.Sub(x, high)), uint32(TF32Bits)))

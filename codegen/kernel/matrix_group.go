@@ -7,34 +7,36 @@ package kernel
 // GroupSide is the number of subgroups that multiply together.
 const GroupSide = 4
 
-// GroupProduct is a product of 16x16 by 16xN. A, of F16, is a matrix of the subgroup, as MatPairs makes it, or is in the array
-// from Rows on; B is in the array from At on. Rows and At are the same in the four subgroups.
+// GroupProduct is a product of 16x16 by 16xN. A, of F16, is a matrix of the subgroup, as MatPairs makes it, or is in
+// the array from Rows on; B is in the array from At on. Rows and At are the same in the four subgroups.
 type GroupProduct struct {
 	A        Value
 	Rows, At Operand
 }
 
-// GroupLines is the layout of the operands of MatGroup in an array of U32x4, which begins with a line. A line has 8 elements of 8
-// neighbours each. Neighbours 8e to 8e+7 of line i are in element e^(i%8) of that line.
+// GroupLines is the layout of the operands of MatGroup in an array of U32x4, which begins with a line. A line has 8
+// elements of 8 neighbours each. Neighbours 8e to 8e+7 of line i are in element e^(i%8) of that line.
 type GroupLines struct {
-	// ByRow: a line is 64 columns of a row of B; the next 64 columns are Stride elements further. At is where a line begins.
-	// Otherwise a line is a column of B, and At is the place of two elements, counted in order, of the first column.
+	// ByRow: a line is 64 columns of a row of B; the next 64 columns are Stride elements further. At is where a line
+	// begins. Otherwise a line is a column of B, and At is the place of two elements, counted in order, of the first
+	// column.
 	ByRow  bool
 	Stride int
-	// Left: A is in the array, too. Lines are its rows, 16 for each subgroup, and Rows is the place of two elements of the first row. Otherwise each
-	// subgroup has its own A.
+	// Left: A is in the array, too. Lines are its rows, 16 for each subgroup, and Rows is the place of two elements of
+	// the first row. Otherwise each subgroup has its own A.
 	Left bool
 }
 
-// MatGroupAdd starts to add products to sums, accumulators of 16x8 for the columns of B from left to right; N is at most 256. An
-// element of the array of U32x4 holds 8 neighbours of a column of B. The first halves of columns 0 to N-1 begin at At; the
-// second halves are stride elements further. Until MatGroupWait has waited for the products, nobody may write their operands in
-// the array, or read or set sums.
+// MatGroupAdd starts to add products to sums, accumulators of 16x8 for the columns of B from left to right; N is at
+// most 256. An element of the array of U32x4 holds 8 neighbours of a column of B. The first halves of columns 0 to N-1
+// begin at At; the second halves are stride elements further. Until MatGroupWait has waited for the products, nobody
+// may write their operands in the array, or read or set sums.
 func (b *Builder) MatGroupAdd(sums []*Var, a *Array, stride int, products ...GroupProduct) {
 	b.matGroup(sums, a, stride, 0, products)
 }
 
-// MatGroup starts to add products to sums, or to set sums to them, as MatGroupAdd does, with operands in the layout lines.
+// MatGroup starts to add products to sums, or to set sums to them, as MatGroupAdd does, with operands in the layout
+// lines.
 func (b *Builder) MatGroup(sums []*Var, set bool, a *Array, l GroupLines, products ...GroupProduct) {
 	b.f.Lines = true
 	flags := uint32(groupLines)
@@ -91,7 +93,8 @@ func (b *Builder) MatGroupWait(left int) {
 	b.add(&Node{op: OpMatGroupWait, imm: uint32(left)})
 }
 
-// Group describes an OpMatGroupAdd: for each product A, a matrix or its place, and the place of B; and the variables of the sums.
+// Group describes an OpMatGroupAdd: for each product A, a matrix or its place, and the place of B; and the variables of
+// the sums.
 type Group struct {
 	GroupLines
 	Lines, Set  bool

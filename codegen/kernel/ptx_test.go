@@ -62,7 +62,8 @@ func TestOverlap(t *testing.T) {
 		name string
 		body func(b *kernel.Builder, w, v, x, y *kernel.Buffer)
 		want string // early loads, loads through the read-only cache, loads and stores of others, and waits, in order
-		// first is want if the kernel waits first of all: without a branch behind the wait only constants take the read-only cache.
+		// first is want if the kernel waits first of all: without a branch behind the wait only constants take the
+		// read-only cache.
 		first string
 	}{
 		{"early", func(b *kernel.Builder, w, v, x, y *kernel.Buffer) {
@@ -137,8 +138,8 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestSettled: a kernel loads what the dispatch before does not write before it waits, from the L2 cache, who returns before has waited, and a patient one
-// lets the next begin behind its own wait.
+// TestSettled: a kernel loads what the dispatch before does not write before it waits, from the L2 cache, who returns
+// before has waited, and a patient one lets the next begin behind its own wait.
 func TestSettled(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -215,7 +216,8 @@ func accesses(text string) string {
 	return strings.Join(have, " ")
 }
 
-// TestBytesOf checks what becomes a permutation of bytes, and that numbers in the index of a shared array are in the address.
+// TestBytesOf checks what becomes a permutation of bytes, and that numbers in the index of a shared array are in the
+// address.
 func TestBytesOf(t *testing.T) {
 	f, err := kernel.Build("bytes", func(b *kernel.Builder) {
 		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
@@ -241,7 +243,8 @@ func TestBytesOf(t *testing.T) {
 	})
 }
 
-// TestReadOnce checks which loads say that what they bring is not read again: those of weights by 8 bytes and more, in kernels that overlap and read them once.
+// TestReadOnce checks which loads say that what they bring is not read again: those of weights by 8 bytes and more, in
+// kernels that overlap and read them once.
 func TestReadOnce(t *testing.T) {
 	f, err := kernel.Build("once", func(b *kernel.Builder) {
 		w, x, y := b.Arg("w", kernel.Read), b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
@@ -310,7 +313,8 @@ func TestDotInSum(t *testing.T) {
 	counts(t, f, err, map[string]int{"dp4a": 3, ", 0;": 2, "add.s32": 1})
 }
 
-// TestMerged checks that a mask and what is filled in beside it are one instruction, of bytes a permutation, which shifts, too.
+// TestMerged checks that a mask and what is filled in beside it are one instruction, of bytes a permutation, which
+// shifts, too.
 func TestMerged(t *testing.T) {
 	f, err := kernel.Build("merged", func(b *kernel.Builder) {
 		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
@@ -340,8 +344,9 @@ func TestNearNumbers(t *testing.T) {
 	counts(t, f, err, map[string]int{"+16];": 1, "+32];": 1, "+48];": 1, "+128]": 1, "+256]": 1, "+384]": 1})
 }
 
-// TestAskedArrays checks that each shared array lies at a multiple of 16 bytes where they are too many to be declared: what
-// copies 16 bytes at a time and what loads matrices needs it of arrays of words, too. With matrices in lines it is 1024, declared or not.
+// TestAskedArrays checks that each shared array lies at a multiple of 16 bytes where they are too many to be declared:
+// what copies 16 bytes at a time and what loads matrices needs it of arrays of words, too. With matrices in lines it is
+// 1024, declared or not.
 func TestAskedArrays(t *testing.T) {
 	build := func(lines bool, lengths ...int) (text string, err error) {
 		f, err := kernel.Build("arrays", func(b *kernel.Builder) {

@@ -12,8 +12,8 @@ import (
 // operation, one that sees it, and another fence. That lanes run in lock step orders
 // nothing. Atomic operations do not race with each other.
 
-// visit is one access of a word, as the detector keeps it: short, as it keeps four of each word. What the lanes of one operation have
-// in common follows from the time.
+// visit is one access of a word, as the detector keeps it: short, as it keeps four of each word. What the lanes of one
+// operation have in common follows from the time.
 type visit struct {
 	time   int32 // of the operation: an index of detector.nodes; 0: there was no access
 	lane   int16 // below 0: of a matrix, by all lanes of subgroup -1-lane
@@ -365,7 +365,8 @@ func (d *detector) access(n *Node) (w access) {
 	return w
 }
 
-// by says who accesses: a lane, subgroup s as a whole if it is -1-s, or the workgroup, whose own accesses are ordered, if it is the lane behind the last.
+// by says who accesses: a lane, subgroup s as a whole if it is -1-s, or the workgroup, whose own accesses are ordered,
+// if it is the lane behind the last.
 func (w *access) by(d *detector, lane int) { w.lane, w.subgroup = int16(lane), d.subgroup(int16(lane)) }
 
 // inShared checks the access of words of a shared array by who access.by says.

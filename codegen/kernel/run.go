@@ -6,13 +6,12 @@ import (
 	"slices"
 )
 
-// Run interprets the kernel, for subgroup sizes that no device at
-// hand has. It runs the workgroups of grid one after the other, the lanes of a workgroup in lock step, with
-// the constants of spec, by id. args are the buffers, in the order of Args; slices that begin at
-// the same byte are one buffer. It returns an error for an access outside the buffers, a barrier that not all
-// lanes reach, and a race: two accesses to a word, one of them a write, without a barrier, fence
-// or atomic operation that orders them, or a write to a word that is read through an argument declared Read. Fragments of
-// matrices are those of Func.Fragments if the kernel relies on them, else those of no real device.
+// Run interprets the kernel, for subgroup sizes that no device at hand has. It runs the workgroups of grid one after
+// the other, the lanes of a workgroup in lock step, with the constants of spec, by id. args are the buffers, in the
+// order of Args; slices that begin at the same byte are one buffer. It returns an error for an access outside the
+// buffers, a barrier that not all lanes reach, and a race: two accesses to a word, one of them a write, without a
+// barrier, fence or atomic operation that orders them, or a write to a word that is read through an argument declared
+// Read. Fragments of matrices are those of Func.Fragments if the kernel relies on them, else those of no real device.
 func (f *Func) Run(spec map[uint32]uint32, wave int, grid [3]int, args [][]byte) error {
 	size, err := f.WorkgroupSize(spec)
 	if err != nil {

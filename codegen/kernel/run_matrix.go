@@ -80,7 +80,8 @@ func (m *machine) placesOf(t Type) []int {
 	return list
 }
 
-// gather returns the matrix that the subgroup of lane first holds, row by row, in the i-th of the machine's buffers for that.
+// gather returns the matrix that the subgroup of lane first holds, row by row, in the i-th of the machine's buffers for
+// that.
 func (m *machine) gather(t Type, words []uint32, first, i int) []float64 {
 	places := m.placesOf(t)
 	if len(m.gathered[i]) < len(places) {

@@ -1,8 +1,8 @@
 package kernel
 
 // Sum splits an index into terms, in the order in which they are added up, and numbers, the terms that are known at
-// specialization time. The terms add up to less than 2^31, as indices do; Run checks it. So a lowering may add the numbers
-// to an address instead of an index.
+// specialization time. The terms add up to less than 2^31, as indices do; Run checks it. So a lowering may add the
+// numbers to an address instead of an index.
 func (n *Node) Sum() (terms, numbers []*Node) {
 	switch {
 	case n.Static():

@@ -18,9 +18,9 @@ type Constants struct {
 	table *Table
 }
 
-// Table declares a table of n elements of type t: U32, or a vector of U32. elem computes element i
-// from constants, which word reads; if elem is nil, the constants are the elements. Tables of the same type and constants
-// are one table.
+// Table declares a table of n elements of type t: U32, or a vector of U32. elem computes element i from constants,
+// which word reads; if elem is nil, the constants are the elements. Tables of the same type and constants are one
+// table.
 func (b *Builder) Table(t Type, n int, words []uint32, elem func(word func(i Operand) Value, i Value) Value) *Table {
 	if elem == nil {
 		elem = func(word func(i Operand) Value, i Value) Value { return word(i) }

@@ -45,7 +45,8 @@ func thrice(whole bool) (*kernel.Func, error) {
 	})
 }
 
-// TestTF32 holds how exact products of split numbers are, that numbers with more bits are refused, and who has no such matrices.
+// TestTF32 holds how exact products of split numbers are, that numbers with more bits are refused, and who has no such
+// matrices.
 func TestTF32(t *testing.T) {
 	f, err := thrice(false)
 	if err != nil {

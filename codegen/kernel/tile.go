@@ -1,7 +1,7 @@
 package kernel
 
-// Tiles are registers of a workgroup, as AMX has them: 16 rows of 16 words. All lanes of the workgroup come to what is done with them; their
-// content is undefined at first.
+// Tiles are registers of a workgroup, as AMX has them: 16 rows of 16 words. All lanes of the workgroup come to what is
+// done with them; their content is undefined at first.
 
 // Tiles is the number of tiles.
 const Tiles = 8
@@ -22,9 +22,9 @@ func (b *Builder) TileStore(a *Array, i, stride Operand, tile int) {
 	b.tileAccess(OpTileStore, tile, a, i, stride)
 }
 
-// TileMulAdd adds the product of x and y to sums, which are f32. A word of x and y is a pair of bf16. Element (i, j) of the product is the sum over k
-// of the products of both elements of word (i, k) of x and word (k, j) of y. The device decides the order of rounding;
-// denormals count as 0.
+// TileMulAdd adds the product of x and y to sums, which are f32. A word of x and y is a pair of bf16. Element (i, j) of
+// the product is the sum over k of the products of both elements of word (i, k) of x and word (k, j) of y. The device
+// decides the order of rounding; denormals count as 0.
 func (b *Builder) TileMulAdd(sums, x, y int) { b.tile(OpTileMulAdd, sums, x, y) }
 
 // tile adds an operation whose operands are numbers of tiles.

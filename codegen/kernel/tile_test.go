@@ -11,7 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel/spirv"
 )
 
-// tiles multiplies two tiles twice, and adds 16 rows of a matrix that is wider; barrier says whether lanes wait for each other.
+// tiles multiplies two tiles twice, and adds 16 rows of a matrix that is wider; barrier says whether lanes wait for
+// each other.
 func tiles(barrier bool) func(b *kernel.Builder) {
 	return func(b *kernel.Builder) {
 		x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)

@@ -44,16 +44,17 @@ func (f *Func) Barriers() []string {
 	return list
 }
 
-// LoadsAhead reports whether the kernel loads through Buffer.Ahead. Run returns noise for a word that another lane may be
-// writing, and more of it without a barrier.
+// LoadsAhead reports whether the kernel loads through Buffer.Ahead. Run returns noise for a word that another lane may
+// be writing, and more of it without a barrier.
 func (f *Func) LoadsAhead() bool {
 	ahead := false
 	f.body.walk(func(n *Node) { ahead = ahead || n.ahead && !n.op.orders() })
 	return ahead
 }
 
-// Without returns the kernel without some entries of Barriers, to test what notices. Run still requires that all lanes reach
-// these places. So a kernel that runs without them also runs with them, to the same results unless it loads ahead.
+// Without returns the kernel without some entries of Barriers, to test what notices. Run still requires that all lanes
+// reach these places. So a kernel that runs without them also runs with them, to the same results unless it loads
+// ahead.
 func (f *Func) Without(entries ...int) *Func {
 	g := *f
 	list := f.ordering()

@@ -10,8 +10,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// A delta rule of one row has a workgroup for each head, so most units of a large GPU have nothing to do. Beside it they project what gates its
-// result: the group is that of the rule and of one projection, with what is before it.
+// A delta rule of one row has a workgroup for each head, so most units of a large GPU have nothing to do. Beside it
+// they project what gates its result: the group is that of the rule and of one projection, with what is before it.
 
 // gatePrefix begins the names of the projection's arguments.
 const gatePrefix = "gate_"
@@ -49,8 +49,8 @@ func besideParts(s *Site) (rule, gate *Site) {
 	return sites[0], sites[1]
 }
 
-// besideCandidates has each shape of the rule with those of the projection that have as many lanes, on the units that the rule leaves: first those
-// of most lanes, and of these those of which no workgroup waits for room.
+// besideCandidates has each shape of the rule with those of the projection that have as many lanes, on the units that
+// the rule leaves: first those of most lanes, and of these those of which no workgroup waits for room.
 func besideCandidates(s *Site) []Candidate {
 	rule, gate := besideParts(s)
 	if rule == nil {

@@ -53,7 +53,8 @@ func TestBesideRefuses(t *testing.T) {
 	}
 }
 
-// TestGatedProjection has a projection that norms and gates the heads which it reads, with the bits that the delta rule's own norm gives.
+// TestGatedProjection has a projection that norms and gates the heads which it reads, with the bits that the delta
+// rule's own norm gives.
 func TestGatedProjection(t *testing.T) {
 	on := kerneltest.Lookup(t, "sm_90-cuda")
 	for _, of := range []struct{ dim, heads int }{{128, 4}, {64, 8}, {48, 32}} { // teams of 8, 8 and 4 lanes; 1,536 elements are three a lane

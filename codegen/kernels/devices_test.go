@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestFamiliesNameNoDevice holds that families ask for facts of a target and for no maker or architecture: which devices a fact is of
-// stands in target/facts.go.
+// TestFamiliesNameNoDevice holds that families ask for facts of a target and for no maker or architecture: which
+// devices a fact is of stands in target/facts.go.
 func TestFamiliesNameNoDevice(t *testing.T) {
 	named := regexp.MustCompile(`\.(CUDA|AMD|Vendor|Arch)\b`)
 	files := 0

@@ -18,8 +18,8 @@ import (
 // takes as many registers as it likes.
 var rooms = []int{512, 768, 1024}
 
-// sameRoom reports whether registers for so many lanes are those for fewer, which are offered, too, or no bound at all: as many workgroups
-// of a kernel that has so many fit.
+// sameRoom reports whether registers for so many lanes are those for fewer, which are offered, too, or no bound at all:
+// as many workgroups of a kernel that has so many fit.
 func sameRoom(lanes, room int) bool {
 	if lanes == 0 {
 		return false
@@ -72,8 +72,8 @@ func withForms(s *Site, list []Candidate) []Candidate {
 	return all
 }
 
-// prefetchesNext is the family whose kernels say where they have no more weights to load. Experts lose by it, and several rows
-// were not measured well enough (docs/lab/cuda-decode.md).
+// prefetchesNext is the family whose kernels say where they have no more weights to load. Experts lose by it, and
+// several rows were not measured well enough (docs/lab/cuda-decode.md).
 const prefetchesNext = "gemv"
 
 // projects reports whether the group has a product with weights.
@@ -88,8 +88,9 @@ func joined(shape, form string) string {
 	return shape + ", " + form
 }
 
-// prefetching returns c as it prefetches the next weights: before it waits, behind its own, or at both places, the next bytes at the second.
-// Weights of less than half of ahead do not count. Each unit's part of them has the same share. Behind the last weights c prefetches nothing.
+// prefetching returns c as it prefetches the next weights: before it waits, behind its own, or at both places, the next
+// bytes at the second. Weights of less than half of ahead do not count. Each unit's part of them has the same share.
+// Behind the last weights c prefetches nothing.
 func prefetching(s *Site, c Candidate, before, after bool) Candidate {
 	const line = 128
 	next, total := nextWeights(s, ahead/2)

@@ -23,10 +23,10 @@ func ProbeEmpty() (*kernel.Func, error) {
 	})
 }
 
-// ProbeFragments tests fragments and exact sums. Each lane fills the elements of two matrices that it holds according to
-// mma.m16n8k16 of PTX, adds up their product four times, and writes its elements of the sum, by the same definition: y has 16
-// rows of 8. Element (i, k) of the first factor is a subnormal f16, 2^-24 times 110 + (i*i + 3*k) mod 17; element (k, j) of
-// the second is 2030 + (k*k + 5*j) mod 13. The sums take all 24 bits of an f32, and are exact.
+// ProbeFragments tests fragments and exact sums. Each lane fills the elements of two matrices that it holds according
+// to mma.m16n8k16 of PTX, adds up their product four times, and writes its elements of the sum, by the same definition:
+// y has 16 rows of 8. Element (i, k) of the first factor is a subnormal f16, 2^-24 times 110 + (i*i + 3*k) mod 17;
+// element (k, j) of the second is 2030 + (k*k + 5*j) mod 13. The sums take all 24 bits of an f32, and are exact.
 func ProbeFragments() (*kernel.Func, error) {
 	return kernel.Build("probe_fragments", func(b *kernel.Builder) {
 		y := b.Arg("y", kernel.Write)

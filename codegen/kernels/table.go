@@ -19,7 +19,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Site, Candidate, Operand, Rewrite, Tiling and Overlap are the interface between families and the rest of the compiler.
+// Site, Candidate, Operand, Rewrite, Tiling and Overlap are the interface between families and the rest of the
+// compiler.
 type (
 	Site      = site.Site
 	Candidate = site.Candidate
@@ -67,8 +68,9 @@ func Wants(s *Site) []Rewrite {
 }
 
 // Candidates asks every family, or the named ones, for its ways to compute s. It leaves out candidates that take the
-// rows of a step as one sequence where they may belong to several, and those that read from memory what the group itself makes. If the target leaves the
-// subgroup size open, it offers candidates of few rows for each size, the target's own first.
+// rows of a step as one sequence where they may belong to several, and those that read from memory what the group
+// itself makes. If the target leaves the subgroup size open, it offers candidates of few rows for each size, the
+// target's own first.
 func Candidates(s *Site, of ...string) []Candidate {
 	var all []Candidate
 	for _, wave := range s.Waves() {

@@ -21,10 +21,11 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
 )
 
-// Archive is a folder with the objects of an architecture. A file of it has some kernels of neighbouring names, each for all machines: such objects
-// are alike, so they pack well together, and a kernel that changes changes one small file. A file is a head and a frame of Zstandard, which is
-// unpacked when one of its objects is asked for. The head has how many objects there are; how many keys and how many bytes each has; and the
-// keys, 32 bytes each. Numbers have 32 bits, little endian. The frame holds the objects one behind the other.
+// Archive is a folder with the objects of an architecture. A file of it has some kernels of neighbouring names, each
+// for all machines: such objects are alike, so they pack well together, and a kernel that changes changes one small
+// file. A file is a head and a frame of Zstandard, which is unpacked when one of its objects is asked for. The head has
+// how many objects there are; how many keys and how many bytes each has; and the keys, 32 bytes each. Numbers have 32
+// bits, little endian. The frame holds the objects one behind the other.
 type Archive struct {
 	files map[string]*file // by key of an object
 }
@@ -157,7 +158,8 @@ var embedded = sync.OnceValues(func() (*Archive, error) {
 	return Open(folder)
 })
 
-// Held returns an object of a machine that this program holds, nil if it does not: it holds those of its own architecture.
+// Held returns an object of a machine that this program holds, nil if it does not: it holds those of its own
+// architecture.
 func Held(m *llvm.Machine, key string) ([]byte, error) {
 	if m.Arch != runtime.GOARCH {
 		return nil, nil
@@ -175,7 +177,8 @@ type Object struct {
 	Code                 []byte
 }
 
-// Files returns the files of an archive by their names. The same objects give the same bytes, in whatever order they come.
+// Files returns the files of an archive by their names. The same objects give the same bytes, in whatever order they
+// come.
 func Files(list []Object) (map[string][]byte, error) {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Object) int {
@@ -203,8 +206,8 @@ func Files(list []Object) (map[string][]byte, error) {
 	return files, nil
 }
 
-// Where a file ends: at a kernel that its name chooses, about one in every so many, so that a kernel which comes or goes leaves the files of most
-// others alone; and where the objects have this many bytes.
+// Where a file ends: at a kernel that its name chooses, about one in every so many, so that a kernel which comes or
+// goes leaves the files of most others alone; and where the objects have this many bytes.
 const (
 	kernelsOfFile = 16
 	bytesOfFile   = 800_000

@@ -12,7 +12,8 @@ const folder = "objects"
 
 type fresh struct{}
 
-// Fresh returns a context in which Of takes nothing from the user's cache folder: an object is one that this program holds, or that LLVM makes.
+// Fresh returns a context in which Of takes nothing from the user's cache folder: an object is one that this program
+// holds, or that LLVM makes.
 func Fresh(ctx context.Context) context.Context { return context.WithValue(ctx, fresh{}, true) }
 
 // kept returns an object that was kept, nil if there is none that this user has kept.

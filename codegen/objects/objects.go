@@ -3,8 +3,8 @@
 // LLVM, the machine and the kernel in LLVM's words. So a kernel that has changed is not found; it
 // is made anew where LLVM is installed, and kept in the user's cache folder.
 //
-// A program holds the objects of its own architecture. internal/tools/makeobjects writes the folders amd64 and arm64, by
-// `make objects`.
+// A program holds the objects of its own architecture. internal/tools/makeobjects writes the folders amd64 and arm64,
+// by `make objects`.
 package objects
 
 import (
@@ -22,8 +22,8 @@ func Key(m *llvm.Machine, text string) string {
 	return fmt.Sprintf("%x", sha256.Sum256(fmt.Appendf(nil, "%s\n%s %s %s\n%s", llvm.Version, m.Name, m.CPU, m.Attr, text)))
 }
 
-// Wanted is a kernel for a machine, by a name that no other kernel has, and its text in LLVM's words, for that machine or
-// another.
+// Wanted is a kernel for a machine, by a name that no other kernel has, and its text in LLVM's words, for that machine
+// or another.
 type Wanted struct {
 	Kernel  string
 	Machine *llvm.Machine

@@ -110,8 +110,8 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestArchives reads every object of all architectures, and bounds what a kernel that changes adds to the tree's history: the file that it is
-// in, of each architecture.
+// TestArchives reads every object of all architectures, and bounds what a kernel that changes adds to the tree's
+// history: the file that it is in, of each architecture.
 func TestArchives(t *testing.T) {
 	most := map[string]int64{} // by a family, in any architecture
 	for _, arch := range []string{"amd64", "arm64"} {
@@ -150,8 +150,8 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// TestFiles checks that objects are found under their keys, that what several machines have is there once, and that a kernel which changes,
-// comes or goes changes few files.
+// TestFiles checks that objects are found under their keys, that what several machines have is there once, and that a
+// kernel which changes, comes or goes changes few files.
 func TestFiles(t *testing.T) {
 	kernel := func(i int) string { return fmt.Sprintf("rows %03d", i) }
 	made := func(i int, machine, version string) Object {

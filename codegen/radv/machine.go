@@ -19,16 +19,16 @@ type Machine struct {
 	LDS          int    // bytes of a workgroup
 	Scratch      int    // bytes of a wave
 
-	// The dwords of push constants that lie in scalar registers: Inline has a bit for each of the first 64, and they follow
-	// one another from register InlineAt on. Of the others the code loads those that it needs, from an address whose low half
-	// is in register PushAt and whose high half it knows. GridAt is the first of three registers with the size of the grid.
-	// -1 is none.
+	// The dwords of push constants that lie in scalar registers: Inline has a bit for each of the first 64, and they
+	// follow one another from register InlineAt on. Of the others the code loads those that it needs, from an address
+	// whose low half is in register PushAt and whose high half it knows. GridAt is the first of three registers with
+	// the size of the grid. -1 is none.
 	Inline                   uint64
 	InlineAt, PushAt, GridAt int
 }
 
-// Machines returns the machine code of each kernel, nil for those that the driver does not compile for the family, be it for a
-// feature that it lacks or since it refuses. It asks the driver, whatever is known.
+// Machines returns the machine code of each kernel, nil for those that the driver does not compile for the family, be
+// it for a feature that it lacks or since it refuses. It asks the driver, whatever is known.
 func (o *Oracle) Machines(ctx context.Context, kernels []Kernel) ([]*Machine, error) {
 	if o.driver == "" {
 		return nil, ErrNoDriver
@@ -52,8 +52,9 @@ func (o *Oracle) Machines(ctx context.Context, kernels []Kernel) ([]*Machine, er
 	return list, group.Wait()
 }
 
-// What Mesa 25.0 keeps of a pipeline: the common header of Vulkan, the number of objects, and the objects, each with a key of its own. One of
-// them, whose key has 32 bytes, is the driver's binary: a record of fixed size and then the code. Offsets are in bytes.
+// What Mesa 25.0 keeps of a pipeline: the common header of Vulkan, the number of objects, and the objects, each with a
+// key of its own. One of them, whose key has 32 bytes, is the driver's binary: a record of fixed size and then the
+// code. Offsets are in bytes.
 const (
 	objectsAt     = 36 // behind the header and the number
 	binaryKey     = 32

@@ -251,8 +251,8 @@ func TestBadLines(t *testing.T) {
 	}
 }
 
-// TestMachines reads machine code and where a launch puts addresses, of kernels whose addresses fit into registers, do not fit, and have gaps.
-// It pins Mesa: the driver's cache has the form that Mesa 25.0 gives it.
+// TestMachines reads machine code and where a launch puts addresses, of kernels whose addresses fit into registers, do
+// not fit, and have gaps. It pins Mesa: the driver's cache has the form that Mesa 25.0 gives it.
 func TestMachines(t *testing.T) {
 	for _, family := range []string{"GFX1201", "GFX1200", "NAVI31", "GFX1151"} {
 		o := open(t, family)

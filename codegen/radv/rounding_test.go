@@ -44,7 +44,8 @@ func TestRounding(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Bits 2 and 3 are how f16 and f64 are rounded, 0 to nearest even; bits 6 and 7 keep their denormals, 4 and 5 those of f32.
+		// Bits 2 and 3 are how f16 and f64 are rounded, 0 to nearest even; bits 6 and 7 keep their denormals, 4 and 5
+		// those of f32.
 		if mode := machines[0].Rsrc1 >> 12 & 0xff; mode != 0xc0 {
 			t.Errorf("%s: waves start in float mode %#x", family, mode)
 		}

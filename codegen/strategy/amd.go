@@ -10,16 +10,17 @@ import (
 // offers earlier: the model is not finer than that.
 const Margin = 0.03
 
-// slowOnAMD reports whether AMD's compiler (Mesa's, for gfx1201 and gfx1100) spills registers of gemm_coop
-// with a tile, as it does for tiles that load far ahead, or makes slow code. It does so for widths that are no powers of two, and for
-// tiles of 128 rows that load two steps ahead where tiles that load one step ahead are offered. The remaining tiles were the best at all 143 sites
-// that `zincc tune` compared (target/tuned), and asking about the others takes 9 % of a compilation.
+// slowOnAMD reports whether AMD's compiler (Mesa's, for gfx1201 and gfx1100) spills registers of gemm_coop with a tile,
+// as it does for tiles that load far ahead, or makes slow code. It does so for widths that are no powers of two, and
+// for tiles of 128 rows that load two steps ahead where tiles that load one step ahead are offered. The remaining tiles
+// were the best at all 143 sites that `zincc tune` compared (target/tuned), and asking about the others takes 9 % of a
+// compilation.
 func slowOnAMD(t *site.Tiling) bool {
 	return t.Ahead >= 4 || t.Outputs&(t.Outputs-1) != 0 || t.Rows >= 128 && t.Ahead > 1
 }
 
-// keptElements is the number of elements of x that a lane of gemv keeps, except on AMD, where lanes have more registers and the
-// compiler says which shapes spill.
+// keptElements is the number of elements of x that a lane of gemv keeps, except on AMD, where lanes have more registers
+// and the compiler says which shapes spill.
 const keptElements = 96
 
 // Prediction is the cost model's view of a dispatch on an AMD GPU: the time of its
@@ -44,7 +45,8 @@ type AMDKernel struct {
 	VGPRs, LDS      int     // registers of a lane, bytes of shared memory
 	Issue           float64 // cycles for which a subgroup keeps its SIMD busy, on average over the grid
 	Latency         float64 // cycles that the busiest takes
-	// Operations is the average number of operations of the kernel language that a subgroup executes, Busiest that of the busiest subgroup.
+	// Operations is the average number of operations of the kernel language that a subgroup executes, Busiest that of
+	// the busiest subgroup.
 	Operations, Busiest float64
 }
 
@@ -78,12 +80,13 @@ func PredictAMD(t *target.Target, k *AMDKernel, c plans.Cost) Prediction {
 	return p
 }
 
-// Slack is the share by which a kernel that the compiler has not compiled may be faster than expected. Of gemv on gfx1201, one in
-// twenty is faster by more than a sixth; with a smaller slack the choice differs at a few sites from the choice after compiling all.
+// Slack is the share by which a kernel that the compiler has not compiled may be faster than expected. Of gemv on
+// gfx1201, one in twenty is faster by more than a sixth; with a smaller slack the choice differs at a few sites from
+// the choice after compiling all.
 const Slack = 0.2
 
-// Pace compares a candidate's cycles per operation with those of the first candidate of its site. For the same two candidates it
-// differs little from site to site.
+// Pace compares a candidate's cycles per operation with those of the first candidate of its site. For the same two
+// candidates it differs little from site to site.
 type Pace struct {
 	Issue, Latency float64
 	VGPRs          int // of a lane; 0: as many as the first
@@ -98,13 +101,16 @@ func PaceOf(k, first *AMDKernel) Pace {
 	}
 }
 
-// alike are families whose candidates take about the same number of cycles per operation. That does not hold where one operation multiplies matrices.
+// alike are families whose candidates take about the same number of cycles per operation. That does not hold where one
+// operation multiplies matrices.
 var alike = map[string]bool{"gemv": true, "expert_gemv": true, "expert_down": true, "embed": true, "argmax": true}
 
-// Alike returns the pace to assume for a family's candidate before the compiler has compiled it anywhere, if there is one.
+// Alike returns the pace to assume for a family's candidate before the compiler has compiled it anywhere, if there is
+// one.
 func Alike(family string) (Pace, bool) { return Pace{Issue: 1, Latency: 1}, alike[family] }
 
-// Expect returns k, whose sizes and operations are known, with the fewest cycles that are likely, judged by those of the first candidate.
+// Expect returns k, whose sizes and operations are known, with the fewest cycles that are likely, judged by those of
+// the first candidate.
 func (p Pace) Expect(first, k *AMDKernel) *AMDKernel {
 	e := *k
 	e.Issue = (1 - Slack) * p.Issue * first.Issue / max(1, first.Operations) * k.Operations

@@ -8,9 +8,9 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// Choose returns a candidate of the list, and the reason: the one named by the first table with a row for the site, else the one most like
-// the best one of a near measured site, else the first. of counts all candidates of the site; those of other orders are not in the
-// list. units is the number of units of the device.
+// Choose returns a candidate of the list, and the reason: the one named by the first table with a row for the site,
+// else the one most like the best one of a near measured site, else the first. of counts all candidates of the site;
+// those of other orders are not in the list. units is the number of units of the device.
 func Choose(site string, list []kernels.Candidate, of, units int, tables ...*tuning.Table) (*kernels.Candidate, string) {
 	gone := ""
 	for _, t := range tables {

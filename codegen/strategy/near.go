@@ -13,15 +13,16 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// Sites that were not measured take the candidate like the best one of a similar, measured site (docs/tuning.md). That was
-// evaluated through CUDA only, so rows of other drivers count only for their own sites.
+// Sites that were not measured take the candidate like the best one of a similar, measured site (docs/tuning.md). That
+// was evaluated through CUDA only, so rows of other drivers count only for their own sites.
 
 // nearDriver begins the names of the drivers whose rows count for other sites, too.
 const nearDriver = "CUDA"
 
-// near returns the candidate that is most like the best one of a near site, and the reason; nil if there is none. Of all near sites and
-// all candidates it takes the pair with the least distance, between the sites plus between the candidates, since the best candidate of the nearest site may have no like here. The result has the
-// order of the first guess: kernels of other orders may not have existed when the site was measured.
+// near returns the candidate that is most like the best one of a near site, and the reason; nil if there is none. Of
+// all near sites and all candidates it takes the pair with the least distance, between the sites plus between the
+// candidates, since the best candidate of the nearest site may have no like here. The result has the order of the first
+// guess: kernels of other orders may not have existed when the site was measured.
 func near(site string, list []kernels.Candidate, units int, t *tuning.Table) (*kernels.Candidate, string) {
 	best, least, why := -1, math.Inf(1), ""
 	parts := make([]map[string][]float64, len(list))
@@ -45,8 +46,9 @@ func near(site string, list []kernels.Candidate, units int, t *tuning.Table) (*k
 	return &list[best], why
 }
 
-// Distances of candidates, in powers of two: for registers for twice as many workgroups of a unit, for twice as many rows of a
-// workgroup, for twice as many lanes of teams, for teams or none, for prefetching weights at a place or not. On an H200 half and twice these values chose the same at nearly all sites.
+// Distances of candidates, in powers of two: for registers for twice as many workgroups of a unit, for twice as many
+// rows of a workgroup, for twice as many lanes of teams, for teams or none, for prefetching weights at a place or not.
+// On an H200 half and twice these values chose the same at nearly all sites.
 const (
 	roomCounts  = 0.5
 	tileCounts  = 0.5
@@ -80,9 +82,9 @@ func partsOf(name string) map[string][]float64 {
 	return parts
 }
 
-// unlike is the distance of a candidate, by the parts of its name, from a near row's best, in powers of two. It compares rows of a
-// workgroup as shares of all rows, and subgroups that share a row relative to its length. It is infinite if the words
-// of the names differ.
+// unlike is the distance of a candidate, by the parts of its name, from a near row's best, in powers of two. It
+// compares rows of a workgroup as shares of all rows, and subgroups that share a row relative to its length. It is
+// infinite if the words of the names differ.
 func unlike(here, there map[string][]float64, n tuning.Near) float64 {
 	sum := roomCounts * apart(bound(here), bound(there))
 	for _, part := range []struct {
@@ -141,7 +143,8 @@ func shapeParts(parts map[string][]float64) int {
 // apart is the distance of two numbers in powers of two.
 func apart(x, y float64) float64 { return math.Abs(math.Log2(x / y)) }
 
-// bound is the number of workgroups of a unit for which registers must suffice, at least 1; the number of lanes if the name does not give the lanes of a workgroup.
+// bound is the number of workgroups of a unit for which registers must suffice, at least 1; the number of lanes if the
+// name does not give the lanes of a workgroup.
 func bound(parts map[string][]float64) float64 {
 	room := parts[roomPart]
 	if room == nil {
@@ -163,7 +166,8 @@ func lanesOf(parts map[string][]float64) float64 {
 	return lanes
 }
 
-// idle is the share of time in which units have no workgroup, if all workgroups take equally long and each unit runs as many at a time as registers allow.
+// idle is the share of time in which units have no workgroup, if all workgroups take equally long and each unit runs as
+// many at a time as registers allow.
 func idle(c *kernels.Candidate, units int) float64 {
 	if c.Lanes == 0 {
 		return 0

@@ -74,7 +74,8 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// TestNearFillsRounds takes of candidates that are as much like the best of a near site the one whose workgroups fill whole rounds.
+// TestNearFillsRounds takes of candidates that are as much like the best of a near site the one whose workgroups fill
+// whole rounds.
 func TestNearFillsRounds(t *testing.T) {
 	site := func(rows int) string { return fmt.Sprintf("decode/1: linear q6_k[%d, 4096]", rows) }
 	table := tuning.NewTable([]tuning.Row{{Site: site(128256), Device: "NVIDIA H200", Driver: "CUDA 13.0", Best: "fixed w32/4x32, 4 of 128 rows", Micros: 1, Of: 4, When: time.Unix(1, 0)}})
@@ -88,7 +89,8 @@ func TestNearFillsRounds(t *testing.T) {
 	}
 }
 
-// TestNearHasAsManyLanes takes of candidates whose rows are about as large a share the one with as many lanes as the best of a near site.
+// TestNearHasAsManyLanes takes of candidates whose rows are about as large a share the one with as many lanes as the
+// best of a near site.
 func TestNearHasAsManyLanes(t *testing.T) {
 	site := func(rows int) string { return fmt.Sprintf("decode/1: linear q4_k[%d, 5120]", rows) }
 	table := tuning.NewTable([]tuning.Row{{Site: site(18432), Device: "NVIDIA H200", Driver: "CUDA 13.0", Best: "fixed w32/5x32, 2 of 144 rows, 4 teams", Micros: 1, Of: 4, When: time.Unix(1, 0)}})

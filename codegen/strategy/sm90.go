@@ -19,7 +19,8 @@ import (
 const nvidia = 0x10de
 
 const (
-	// fragmentAlways is the number of rows up to which gemm_fragment is faster than gemm_coop, whatever the predictions.
+	// fragmentAlways is the number of rows up to which gemm_fragment is faster than gemm_coop, whatever the
+	// predictions.
 	fragmentAlways = 48
 	// fragmentParts is the factor by which gemm_fragment may be slower than gemm_coop in a full step of one
 	// tile of many rows, since it has code for fewer rows and most steps are not full. Tuning uses
@@ -109,15 +110,15 @@ func fragmentSeconds(t *site.Tiling, rows, units int) float64 {
 // lastBlock is the microseconds of a last-block reduction of so many sums.
 func lastBlock(splits, sums int) float64 { return 2 + 0.3*float64(splits) + float64(sums)/4e5 }
 
-// wgmmaBlocks has the microseconds of a block of 256 elements by subgroups of a workgroup, and the further microseconds of a tile. They
-// were measured with q4_k, q6_k and q8_0 (prompt-wgmma.md).
+// wgmmaBlocks has the microseconds of a block of 256 elements by subgroups of a workgroup, and the further microseconds
+// of a tile. They were measured with q4_k, q6_k and q8_0 (prompt-wgmma.md).
 var wgmmaBlocks = map[int]struct{ block, besides float64 }{
 	16: {3.65, 4},
 	8:  {2.3, 4},
 }
 
-// wgmmaRows is the least number of rows for which attention_wgmma is chosen. For 128 and 16 rows behind nothing, attention_coop takes 13 and 10 us,
-// attention_wgmma 19 and 18 (prompt-attention.md).
+// wgmmaRows is the least number of rows for which attention_wgmma is chosen. For 128 and 16 rows behind nothing,
+// attention_coop takes 13 and 10 us, attention_wgmma 19 and 18 (prompt-attention.md).
 const wgmmaRows = 512
 
 func wgmmaSeconds(t *site.Tiling, rows, units int) float64 {
@@ -171,7 +172,8 @@ func expertCoopSeconds(t *site.Tiling, rows, units int) float64 {
 	return 1e-6 * (matrixFixed + expertTiles(t, rows)*float64(t.Across)/float64(units)*workgroup)
 }
 
-// keptSeries is the number of tiles of outputs, a power of two, that a workgroup of expert_fragment should go through if its lanes keep x.
+// keptSeries is the number of tiles of outputs, a power of two, that a workgroup of expert_fragment should go through
+// if its lanes keep x.
 func keptSeries(t *site.Tiling, rows, units int) int {
 	slots, experts := float64(rows*t.Slots), float64(t.Experts)
 	chosen := experts * (1 - math.Exp(-slots/experts))
@@ -197,15 +199,17 @@ func expertFragmentSeconds(t *site.Tiling, rows, units int) float64 {
 	return 1e-6 * (matrixFixed + tiles/float64(units)*us)
 }
 
-// fixedFrom is the least number of rows of x for which gemm_fixed is considered: fewer leave most of a matrix empty (decode-columns.md).
+// fixedFrom is the least number of rows of x for which gemm_fixed is considered: fewer leave most of a matrix empty
+// (decode-columns.md).
 const fixedFrom = 3
 
-// convolvedColumns is the most columns for which a projection takes in the gated convolution behind it: from fixedFrom on, gemm_fixed may be
-// faster.
+// convolvedColumns is the most columns for which a projection takes in the gated convolution behind it: from fixedFrom
+// on, gemm_fixed may be faster.
 const convolvedColumns = fixedFrom - 1
 
 const (
-	// ringMost is the most tiles of weights in a ring of gemm_fixed. Only rings of 2 to 4 were measured (decode-columns.md).
+	// ringMost is the most tiles of weights in a ring of gemm_fixed. Only rings of 2 to 4 were measured
+	// (decode-columns.md).
 	ringMost = 4
 	// ringSubgroups is the number of subgroups of such workgroups for which a unit has registers.
 	ringSubgroups = 16
@@ -213,17 +217,18 @@ const (
 	driverShared = 1 << 10
 )
 
-// downFrom is the least number of units of a row in a lane for which expert_down gets x in fixed point, except through CUDA, where rows
-// of one unit are loaded at once. For the 35B's rows of 512 elements it makes no difference through Vulkan (decode-experts.md).
+// downFrom is the least number of units of a row in a lane for which expert_down gets x in fixed point, except through
+// CUDA, where rows of one unit are loaded at once. For the 35B's rows of 512 elements it makes no difference through
+// Vulkan (decode-experts.md).
 const downFrom = 2
 
-// timedFrom is the first architecture whose projections of one row were timed with more lanes and with more rows at a time: on an H200
-// 1 to 4 % more tokens a second (docs/lab/tuned-sites.md).
+// timedFrom is the first architecture whose projections of one row were timed with more lanes and with more rows at a
+// time: on an H200 1 to 4 % more tokens a second (docs/lab/tuned-sites.md).
 const timedFrom = 90
 
 // attentionRoom is the lanes of a unit that attention of three rows and more leaves registers for, of heads of up to
-// attentionHead elements: without, a unit has one workgroup. It was measured with heads of 128, 4 and 8 rows: 10.4 us where
-// 13.0 were, and 14.8 of 17.8. With one and two rows each unit has no more than one anyway.
+// attentionHead elements: without, a unit has one workgroup. It was measured with heads of 128, 4 and 8 rows: 10.4 us
+// where 13.0 were, and 14.8 of 17.8. With one and two rows each unit has no more than one anyway.
 const attentionRoom, attentionFrom, attentionHead = 512, 3, 128
 
 // roomFirst puts the form of attention of several rows first that leaves room.
@@ -245,6 +250,7 @@ func roomFirst(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate 
 	return offers
 }
 
-// Besides reports whether a delta rule of one row, of so many heads, has the projection of its gate beside it. That was measured through CUDA only, of 32
-// heads on 132 units (docs/lab/decode-experts.md), and not where the rule leaves fewer than half of the units.
+// Besides reports whether a delta rule of one row, of so many heads, has the projection of its gate beside it. That was
+// measured through CUDA only, of 32 heads on 132 units (docs/lab/decode-experts.md), and not where the rule leaves
+// fewer than half of the units.
 func Besides(t *target.Target, heads int) bool { return t.Overlaps() && 2*heads <= t.Units }

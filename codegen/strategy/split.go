@@ -18,20 +18,23 @@ const (
 	maxSplits = 32
 	// wideSplits is the same of workgroups of eight heads, which merge by twos.
 	wideSplits = 66
-	// evenHead is the elements of heads whose positions are shared evenly, also where there are fewer workgroups than units.
+	// evenHead is the elements of heads whose positions are shared evenly, also where there are fewer workgroups than
+	// units.
 	evenHead = 256
 	// splitRows is the granularity of splits that have at least as much as a workgroup takes at once.
 	splitRows = 16
-	// argmaxSplit is the least number of logits of a part. argmaxSplitCPU is that on processors, where a thread has those that it wrote in its cache.
+	// argmaxSplit is the least number of logits of a part. argmaxSplitCPU is that on processors, where a thread has
+	// those that it wrote in its cache.
 	argmaxSplit    = 4096
 	argmaxSplitCPU = 1024
 	// chunkedRows is the least number of rows of a step for which the delta rule is faster chunk by chunk.
 	chunkedRows = 256
 )
 
-// DecodeSplits returns the number of workgroups that share the positions of a row and KV head in decode entries, the granularity of
-// their parts, and the least positions of a part if that is more: those that a workgroup of attention_split takes at once, on
-// matrices or in teams of lanes. It does not depend on the rows of the step, so every decode entry adds in the same order.
+// DecodeSplits returns the number of workgroups that share the positions of a row and KV head in decode entries, the
+// granularity of their parts, and the least positions of a part if that is more: those that a workgroup of
+// attention_split takes at once, on matrices or in teams of lanes. It does not depend on the rows of the step, so every
+// decode entry adds in the same order.
 func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block, least int) {
 	block = splitBlock
 	dim := op.Attrs.Int("head_dim")
@@ -46,8 +49,9 @@ func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block, least int) {
 	}
 	all, heads := op.Attrs.Int("heads"), max(1, op.Attrs.Int("kv_heads"))
 	n = 2 * t.Units / heads
-	// Of workgroups of four heads that load ahead, and of eight, a unit has one: more than there are units begin when the first end. With two
-	// heads 16 splits are slower than 32 (docs/lab/cuda-decode.md); one and three are not measured.
+	// Of workgroups of four heads that load ahead, and of eight, a unit has one: more than there are units begin when
+	// the first end. With two heads 16 splits are slower than 32 (docs/lab/cuda-decode.md); one and three are not
+	// measured.
 	most := maxSplits
 	if share := attention.MatrixShare(op, ctx, t); t.CUDA > 0 && share%4 == 0 {
 		n = t.Units / (all / share)
@@ -62,8 +66,8 @@ func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block, least int) {
 	return max(1, min(n, reach(op, ctx)/max(block, least))), block, least
 }
 
-// TiledSplits returns the number of workgroups that share the positions of a tile of rows in attention of many rows, the rows of
-// a tile, and the granularity of their parts. The number is 1 if no family takes parts.
+// TiledSplits returns the number of workgroups that share the positions of a tile of rows in attention of many rows,
+// the rows of a tile, and the granularity of their parts. The number is 1 if no family takes parts.
 func TiledSplits(s *kernels.Site, op *ir.Op) (n, rows, block int) {
 	for _, w := range kernels.Wants(s) {
 		if w.Tiles > 0 && (w.Family != "attention_wgmma" || s.Func.Rows >= wgmmaRows) {

@@ -38,21 +38,21 @@ func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
 	return rank(s, offers).list()
 }
 
-// timed reports whether to consider shapes that only measured times can rank. On targets where none was found to be best, each would
-// be one more to ask a compiler about, or to time.
+// timed reports whether to consider shapes that only measured times can rank. On targets where none was found to be
+// best, each would be one more to ask a compiler about, or to time.
 func timed(s *kernels.Site) bool { return s.Target.CUDA >= timedFrom }
 
 // tooFew reports whether a family computes so many rows of x, but others do it faster.
 func tooFew(family string, rows int) bool { return family == "gemm_fixed" && rows < fixedFrom }
 
-// tooWide reports whether a projection would take in the gated convolution behind it for so many columns that gemm_fixed, which has no
-// convolution, may be faster.
+// tooWide reports whether a projection would take in the gated convolution behind it for so many columns that
+// gemm_fixed, which has no convolution, may be faster.
 func tooWide(s *kernels.Site, c *kernels.Candidate) bool {
 	return c.Family == "gemv" && c.Rows > convolvedColumns && slices.ContainsFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == "conv1d" })
 }
 
-// ringStages returns the tiles of the longest ring for which a unit holds as many workgroups as its registers allow. It bounds shared memory
-// by what is fast and the ring by ringMost.
+// ringStages returns the tiles of the longest ring for which a unit holds as many workgroups as its registers allow. It
+// bounds shared memory by what is fast and the ring by ringMost.
 func ringStages(t *target.Target, r *site.Ring) int {
 	shared := t.Asked
 	if t.SharedFast > 0 {
@@ -177,8 +177,8 @@ func (r *ranking) fragmentPays(t *kernels.Tiling) bool {
 	return r.seconds("gemm_fragment", t) < other
 }
 
-// floats drops tiles of gemm_float that are expected to be slower than gemm_lanes, and puts the larger tile of gemm_lanes
-// first where there are many rows.
+// floats drops tiles of gemm_float that are expected to be slower than gemm_lanes, and puts the larger tile of
+// gemm_lanes first where there are many rows.
 func (r *ranking) floats() {
 	measured := r.t.Vendor == nvidia
 	r.of["gemm_float"] = slices.DeleteFunc(r.of["gemm_float"], func(c kernels.Candidate) bool {

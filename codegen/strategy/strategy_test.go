@@ -127,8 +127,8 @@ func TestWorkspaces(t *testing.T) {
 	}
 }
 
-// TestAttentionLeavesRoom holds which attention has a form that leaves room as the best guess: that of three rows and more,
-// of heads that were measured.
+// TestAttentionLeavesRoom holds which attention has a form that leaves room as the best guess: that of three rows and
+// more, of heads that were measured.
 func TestAttentionLeavesRoom(t *testing.T) {
 	for _, c := range []struct {
 		op         string
@@ -153,8 +153,9 @@ func TestAttentionLeavesRoom(t *testing.T) {
 	}
 }
 
-// TestFewRows holds what is dropped of few rows: gemm_fixed of less than three, whatever the step has, and lanes of gemv that keep more
-// than those of other makers than AMD have room for, and where nobody times them shapes of which only times tell whether they are best.
+// TestFewRows holds what is dropped of few rows: gemm_fixed of less than three, whatever the step has, and lanes of
+// gemv that keep more than those of other makers than AMD have room for, and where nobody times them shapes of which
+// only times tell whether they are best.
 func TestFewRows(t *testing.T) {
 	for _, c := range []struct {
 		target string
@@ -198,8 +199,8 @@ func TestFewRows(t *testing.T) {
 	}
 }
 
-// TestExpertSeries holds which tiles of expert_fragment whose lanes keep x stay of all powers of two: about as many in a row as
-// leave two or three rounds of workgroups, best first.
+// TestExpertSeries holds which tiles of expert_fragment whose lanes keep x stay of all powers of two: about as many in
+// a row as leave two or three rounds of workgroups, best first.
 func TestExpertSeries(t *testing.T) {
 	for _, c := range []struct {
 		experts, across int
@@ -224,9 +225,9 @@ func TestExpertSeries(t *testing.T) {
 	}
 }
 
-// TestDecodeSplits holds that workgroups of attention of four heads, which load ahead, and of eight are in one round where there are as many
-// units, with splits of any multiple of 16 positions, that others have the splits that were measured for them, and that on processors there is
-// never one where kernels of two are held.
+// TestDecodeSplits holds that workgroups of attention of four heads, which load ahead, and of eight are in one round
+// where there are as many units, with splits of any multiple of 16 positions, that others have the splits that were
+// measured for them, and that on processors there is never one where kernels of two are held.
 func TestDecodeSplits(t *testing.T) {
 	for _, c := range []struct {
 		target                       string
@@ -268,8 +269,8 @@ func TestDecodeSplits(t *testing.T) {
 	}
 }
 
-// TestRings holds which ring of gemm_fixed stays: the longest of at most four tiles of which a unit holds as many workgroups as its registers
-// allow, in as much shared memory as is fast.
+// TestRings holds which ring of gemm_fixed stays: the longest of at most four tiles of which a unit holds as many
+// workgroups as its registers allow, in as much shared memory as is fast.
 func TestRings(t *testing.T) {
 	for _, c := range []struct {
 		on                        string

@@ -52,9 +52,9 @@ const (
 	unitsOfWGP = 2
 )
 
-// Occupancy returns how many subgroups of a kernel a SIMD holds at once. Registers bound it, and so do
-// the whole workgroups whose shared memory fits a WGP. vgprs is the registers of a lane, shared the bytes of a workgroup.
-// If only one workgroup fits a WGP, it is that workgroup's share of a SIMD, rounded up.
+// Occupancy returns how many subgroups of a kernel a SIMD holds at once. Registers bound it, and so do the whole
+// workgroups whose shared memory fits a WGP. vgprs is the registers of a lane, shared the bytes of a workgroup. If only
+// one workgroup fits a WGP, it is that workgroup's share of a SIMD, rounded up.
 func (a *AMD) Occupancy(wave, vgprs, workgroup, shared int) int {
 	registers, granule := a.Registers, a.Granule
 	if wave == 64 {

@@ -143,8 +143,8 @@ func TestCUDACards(t *testing.T) {
 		if err != nil || len(rows) > 0 != (c.arch == 90) {
 			t.Errorf("%s: %d tuned rows, %v", c.name, len(rows), err)
 		}
-		// Of the two that were measured, an H100 has its own rows where there are some. All have an H200's otherwise, and an H100's for
-		// sites that no H200 has measured.
+		// Of the two that were measured, an H100 has its own rows where there are some. All have an H200's otherwise,
+		// and an H100's for sites that no H200 has measured.
 		own := map[string]bool{}
 		for _, r := range rows {
 			if own[r.Site] || r.Device != c.name && r.Device != "NVIDIA H200" && (r.Device != h100 || bytes.Contains(ofH100, []byte(fmt.Sprintf("%q", r.Site)))) {

@@ -34,10 +34,11 @@ type Target struct {
 	// Fragments: in matrices of shape 16x8x16, f16 by f16 into f32, the lanes of a subgroup of 32
 	// hold the elements that NVIDIA's PTX defines for mma.m16n8k16, and sums of integers below 2^24 are exact.
 	Fragments bool
-	// EightHeadsFrom is a number of positions. Where a token sees so many or more, a workgroup of its attention has eight heads of 256, so that
-	// units read the cache once; 0: never.
+	// EightHeadsFrom is a number of positions. Where a token sees so many or more, a workgroup of its attention has
+	// eight heads of 256, so that units read the cache once; 0: never.
 	EightHeadsFrom int
-	// SharedFast is the bytes of shared memory of a workgroup above which dispatches were measured to take longer; 0: none known.
+	// SharedFast is the bytes of shared memory of a workgroup above which dispatches were measured to take longer; 0:
+	// none known.
 	SharedFast int
 	// Groups: four subgroups multiply matrices with one in shared memory (wgmma).
 	Groups bool
@@ -51,8 +52,8 @@ type Target struct {
 	Tiles bool
 	// Exact: x of many rows is not rounded to 8 bits for dot products of bytes, or to bf16 (Exactly).
 	Exact bool
-	// Brief: work that a workgroup does once is faster in fewer instructions, even with more registers, because the code loads from memory while
-	// nothing else runs.
+	// Brief: work that a workgroup does once is faster in fewer instructions, even with more registers, because the
+	// code loads from memory while nothing else runs.
 	Brief bool
 	// Chunks: the delta rule of many rows is faster chunk by chunk than row by row.
 	Chunks bool

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/term"
 )
 
-// belowLine is the line below all that a terminal shows. Whatever else is written there takes its place until it is shown again. It is not shown
-// while another line has no end.
+// belowLine is the line below all that a terminal shows. Whatever else is written there takes its place until it is
+// shown again. It is not shown while another line has no end.
 type belowLine struct {
 	mu    sync.Mutex
 	to    io.Writer

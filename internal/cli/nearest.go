@@ -7,8 +7,8 @@ import (
 	"github.com/agnivade/levenshtein"
 )
 
-// Nearest returns the candidate that word is most likely a slip of: at most a third of its letters differ, or it begins one of
-// them. "" if there is none. Upper and lower case do not matter.
+// Nearest returns the candidate that word is most likely a slip of: at most a third of its letters differ, or it begins
+// one of them. "" if there is none. Upper and lower case do not matter.
 func Nearest(word string, candidates []string) string {
 	word = strings.ToLower(word)
 	best, found := len([]rune(word))/3+1, ""

@@ -14,9 +14,9 @@ import (
 	"github.com/zincc-dev/zincc/internal/printable"
 )
 
-// Stdout is standard output, Stderr standard error. All that commands print goes through them: a terminal gets no control characters of a model,
-// a plan or a file. They keep the first error of a write, with which Exit ends
-// a program that has no other: commands need not look at every line that they print.
+// Stdout is standard output, Stderr standard error. All that commands print goes through them: a terminal gets no
+// control characters of a model, a plan or a file. They keep the first error of a write, with which Exit ends a program
+// that has no other: commands need not look at every line that they print.
 var (
 	Stdout = newOutput(os.Stdout, "standard output")
 	Stderr = newOutput(os.Stderr, "standard error")
@@ -55,10 +55,12 @@ func (o *Output) Width(most int) int {
 // Terminal reports whether a terminal shows what is written.
 func (o *Output) Terminal() bool { return o.terminal }
 
-// Write fails for good once it has failed. A terminal gets what package printable leaves of text; files and pipes get every byte.
+// Write fails for good once it has failed. A terminal gets what package printable leaves of text; files and pipes get
+// every byte.
 func (o *Output) Write(p []byte) (int, error) { return o.write(o.text, p) }
 
-// Screen returns a writer for whoever moves the cursor and colors text. Text of others must be printable before it gets there.
+// Screen returns a writer for whoever moves the cursor and colors text. Text of others must be printable before it gets
+// there.
 func (o *Output) Screen() io.Writer {
 	return writerFunc(func(p []byte) (int, error) { return o.write(o.to, p) })
 }

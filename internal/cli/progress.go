@@ -13,8 +13,9 @@ import (
 	"github.com/zincc-dev/zincc/internal/progress"
 )
 
-// Progress shows how far a long task is, in one line below all that a terminal shows: from the first second on, until Done. Pipes and files get
-// nothing, and neither do terminals that cannot erase a line. A program that asked for it (progress.Env) gets lines instead.
+// Progress shows how far a long task is, in one line below all that a terminal shows: from the first second on, until
+// Done. Pipes and files get nothing, and neither do terminals that cannot erase a line. A program that asked for it
+// (progress.Env) gets lines instead.
 type Progress struct {
 	what  string
 	start time.Time

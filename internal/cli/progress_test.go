@@ -67,7 +67,8 @@ func TestBelow(t *testing.T) {
 	shows("a note|half of it")
 }
 
-// TestProgressInLines: a program that asked for lines gets them at once, and neither a pipe nor a dumb terminal gets anything.
+// TestProgressInLines: a program that asked for lines gets them at once, and neither a pipe nor a dumb terminal gets
+// anything.
 func TestProgressInLines(t *testing.T) {
 	old := Stderr
 	defer func() { Stderr = old }()

@@ -234,7 +234,8 @@ func TestPageMath(t *testing.T) {
 	x.clean()
 }
 
-// TestPageWaits asks for an answer while the model is compiled and loaded: the page says so, and how far it is, and shows the answer then.
+// TestPageWaits asks for an answer while the model is compiled and loaded: the page says so, and how far it is, and
+// shows the answer then.
 func TestPageWaits(t *testing.T) {
 	for _, width := range sizes {
 		go1, go2 := make(chan struct{}), make(chan struct{})
@@ -277,7 +278,8 @@ func TestPageWaits(t *testing.T) {
 	}
 }
 
-// TestPageAccess asks axe about the page with a conversation, both panels and a notice, in both themes; it needs npm ci in node.
+// TestPageAccess asks axe about the page with a conversation, both panels and a notice, in both themes; it needs npm ci
+// in node.
 func TestPageAccess(t *testing.T) {
 	axe, err := os.ReadFile("node/node_modules/axe-core/axe.min.js")
 	if err != nil {

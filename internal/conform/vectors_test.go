@@ -18,8 +18,8 @@ import (
 
 const vectorModel = "gopher-vectors"
 
-// writeVectorModel writes gopher as a model that makes vectors of texts, of its last row: with two more keys at the front, which
-// together are as long as two units of the alignment of what follows.
+// writeVectorModel writes gopher as a model that makes vectors of texts, of its last row: with two more keys at the
+// front, which together are as long as two units of the alignment of what follows.
 func writeVectorModel(path string) error {
 	file, err := os.ReadFile(root + "/testdata/models/gopher-q4_k_m.gguf")
 	if err != nil {
@@ -80,7 +80,8 @@ func TestOpenAIVectors(t *testing.T) {
 		t.Errorf("%d vectors of token ids, usage %+v", len(tokens.Data), tokens.Usage)
 	}
 
-	// OpenAI's description and the SDK know numbers only, so bytes are decoded here; the SDK of npm asks for them by itself.
+	// OpenAI's description and the SDK know numbers only, so bytes are decoded here; the SDK of npm asks for them by
+	// itself.
 	bare := openai.NewClient(option.WithBaseURL(server+"/v1"), option.WithAPIKey("none"), option.WithMaxRetries(0))
 	p := openai.EmbeddingNewParams{Model: vectorModel, Input: text, EncodingFormat: openai.EmbeddingNewParamsEncodingFormatBase64}
 	var raw struct{ Data []struct{ Embedding string } }

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestWritable looks at a folder as a user who may not write there; the superuser always may, so it is nobody meanwhile.
+// TestWritable looks at a folder as a user who may not write there; the superuser always may, so it is nobody
+// meanwhile.
 func TestWritable(t *testing.T) {
 	dir := t.TempDir()
 	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {

@@ -21,8 +21,9 @@ import (
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
-// Scripted is a model with the vocabulary and the chat template of gopher-chat, and a context of any length, whose logits say
-// what answer returns for a prompt. All else is as with any model: tokenizer, template, engine, sampler, parser.
+// Scripted is a model with the vocabulary and the chat template of gopher-chat, and a context of any length, whose
+// logits say what answer returns for a prompt. All else is as with any model: tokenizer, template, engine, sampler,
+// parser.
 func Scripted(t testing.TB, name string, ctx, slots int, answer func(prompt string) string) *api.Served {
 	path := filepath.Join(root(t), "testdata/models/gopher-chat-q4_k_m.gguf")
 	return &api.Served{Names: []string{name}, Path: path, Ctx: ctx, Made: time.Now(), Open: func(context.Context) (*api.Model, error) {

@@ -65,8 +65,8 @@ func rare(t *testing.T) *plans.Plan {
 	return r.Plan
 }
 
-// TestPoisonedObjects plants machine code in the cache of objects: as a file by the right name, and, which only the user could, with a sum of
-// the user's key. The first is never taken, and check takes neither.
+// TestPoisonedObjects plants machine code in the cache of objects: as a file by the right name, and, which only the
+// user could, with a sum of the user's key. The first is never taken, and check takes neither.
 func TestPoisonedObjects(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	good := rare(t)

@@ -19,8 +19,9 @@ var victims = []struct{ model, target string }{
 	{"gopher", "cpu:x86-64-v3"}, {"gopher-moe", "cpu:x86-64-v4"},
 }
 
-// TestConstants sets each constant of each module to evil values, in pipelines and calls, and in the code where that holds it; with the compiler's
-// name as it was and another. Such a plan must not run. -short takes one of 60 changes, by turns.
+// TestConstants sets each constant of each module to evil values, in pipelines and calls, and in the code where that
+// holds it; with the compiler's name as it was and another. Such a plan must not run. -short takes one of 60 changes,
+// by turns.
 func TestConstants(t *testing.T) {
 	tried, turn := 0, 0
 	for _, v := range victims {

@@ -103,8 +103,8 @@ func TestCutWhileLoading(t *testing.T) {
 	}
 }
 
-// TestCutBehindServer cuts the file of a model that the oracle serves, which reads weights as it needs them: requests fail, the server lives,
-// and the model is served again when its file is whole.
+// TestCutBehindServer cuts the file of a model that the oracle serves, which reads weights as it needs them: requests
+// fail, the server lives, and the model is served again when its file is whole.
 func TestCutBehindServer(t *testing.T) {
 	file, path := ownModel(t, "host", false)
 	whole, err := os.ReadFile(file)

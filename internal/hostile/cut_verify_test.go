@@ -11,7 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/verify"
 )
 
-// TestCutWhileVerifying cuts the file with the weights while dispatches are compared with the oracle, which reads weights as it needs them.
+// TestCutWhileVerifying cuts the file with the weights while dispatches are compared with the oracle, which reads
+// weights as it needs them.
 func TestCutWhileVerifying(t *testing.T) {
 	for _, embed := range []bool{false, true} {
 		file, path := ownModel(t, "cpu", embed)

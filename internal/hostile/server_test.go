@@ -44,8 +44,8 @@ func (mute) Err() error                  { return nil }
 func (mute) Drain(context.Context) error { return nil }
 func (mute) Close() error                { return nil }
 
-// TestServe is not a test but the server of the others, in a process of its own that may have 300 files and memory for a few texts. Its model has a
-// long context, so that long texts get as far as the tokenizer.
+// TestServe is not a test but the server of the others, in a process of its own that may have 300 files and memory for
+// a few texts. Its model has a long context, so that long texts get as far as the tokenizer.
 func TestServe(t *testing.T) {
 	drain, err := time.ParseDuration(os.Getenv("HOSTILE_SERVE"))
 	if err != nil {
@@ -190,7 +190,8 @@ func request(path string, length int, body string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", path, length, body)
 }
 
-// TestSlowBodies: 400 connections that send slowly do not hold a server of 300 files, nor do they once they have sent more.
+// TestSlowBodies: 400 connections that send slowly do not hold a server of 300 files, nor do they once they have sent
+// more.
 func TestSlowBodies(t *testing.T) {
 	s := serve(t, time.Second)
 	var all []net.Conn

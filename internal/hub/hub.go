@@ -1,5 +1,6 @@
-// Package hub serves model files in tests as Hugging Face and Ollama's registry do: with redirects to another host whose signatures
-// expire, ranges, sizes and sums, gated repositories, and, as a test asks for, with all that goes wrong on the way.
+// Package hub serves model files in tests as Hugging Face and Ollama's registry do: with redirects to another host
+// whose signatures expire, ranges, sizes and sums, gated repositories, and, as a test asks for, with all that goes
+// wrong on the way.
 package hub
 
 import (
@@ -142,8 +143,8 @@ func refuse(w http.ResponseWriter, status int, code, message string) {
 	_ = json.NewEncoder(w).Encode(map[string]string{"error": message})
 }
 
-// repo returns the files of the repository that r is about; false if it has answered. Only the files of a gated one are closed, not
-// what is told of them.
+// repo returns the files of the repository that r is about; false if it has answered. Only the files of a gated one are
+// closed, not what is told of them.
 func (s *Server) repo(w http.ResponseWriter, r *http.Request, contents bool) (string, map[string][]byte, bool) {
 	name := r.PathValue("org") + "/" + r.PathValue("repo")
 	files, ok := s.Files[name]

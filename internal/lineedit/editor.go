@@ -56,9 +56,9 @@ func newEditor(keyboard io.Reader, out io.Writer, path string) *Editor {
 	}
 }
 
-// Read reads a message. Enter ends it, but behind a \ and within Fences, where it begins a new line as ^J and Alt-Enter do
-// everywhere; pasted lines stay lines. The error is io.EOF at the end of input and ErrInterrupt at ^C. What was typed
-// behind the message is kept for the next.
+// Read reads a message. Enter ends it, but behind a \ and within Fences, where it begins a new line as ^J and Alt-Enter
+// do everywhere; pasted lines stay lines. The error is io.EOF at the end of input and ErrInterrupt at ^C. What was
+// typed behind the message is kept for the next.
 func (e *Editor) Read(prompt, more string) (string, error) {
 	restore, err := e.raw()
 	if err != nil {
@@ -185,8 +185,8 @@ func (e *Editor) press(k key) {
 	}
 }
 
-// moved is where the cursor lands that many rows on, in the same column or at the row's end; ok is false behind the first and
-// the last row.
+// moved is where the cursor lands that many rows on, in the same column or at the row's end; ok is false behind the
+// first and the last row.
 func (e *Editor) moved(by int) (at int, ok bool) {
 	rows := layout(e.text.s, e.prompts[0], e.prompts[1], e.view.width)
 	line, col := place(rows, e.text.s, e.text.at)
@@ -251,8 +251,8 @@ func (e *Editor) search(changes <-chan os.Signal) (done bool, err error) {
 	}
 }
 
-// key waits for a key. It reads from the keyboard only while it waits, so that nothing that is typed during an answer is
-// taken before its time.
+// key waits for a key. It reads from the keyboard only while it waits, so that nothing that is typed during an answer
+// is taken before its time.
 func (e *Editor) key(changes <-chan os.Signal) (key, error) {
 	type chunk struct {
 		data []byte

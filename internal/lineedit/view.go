@@ -18,8 +18,8 @@ type row struct {
 	filled bool // the terminal goes to the next row by itself
 }
 
-// layout breaks a text into rows of at most width cells: the first line behind prompt, the others behind more. A row that is
-// full has another behind it, where the cursor can stand.
+// layout breaks a text into rows of at most width cells: the first line behind prompt, the others behind more. A row
+// that is full has another behind it, where the cursor can stand.
 func layout(s, prompt, more string, width int) []row {
 	var rows []row
 	start := 0
@@ -90,7 +90,8 @@ type view struct {
 	cursor        int   // and the one that the cursor is in
 }
 
-// draw shows the text in the place of what was drawn before. A text of more rows than the terminal has shows those around the cursor.
+// draw shows the text in the place of what was drawn before. A text of more rows than the terminal has shows those
+// around the cursor.
 func (v *view) draw(s, prompt, more string, at int) string {
 	rows := layout(s, prompt, more, v.width)
 	line, col := place(rows, s, at)
@@ -140,8 +141,8 @@ func (v *view) leave() string {
 	return "\r\n"
 }
 
-// resize takes another size. Some terminals wrap anew what they show, others do not: the text counts as drawn where both
-// have it, so that nothing above it is lost.
+// resize takes another size. Some terminals wrap anew what they show, others do not: the text counts as drawn where
+// both have it, so that nothing above it is lost.
 func (v *view) resize(width, height int) {
 	if len(v.drawn) > 0 && width != v.width {
 		wrapped := 0 // rows above the cursor, if the terminal wraps anew

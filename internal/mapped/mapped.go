@@ -1,5 +1,6 @@
-// Package mapped reads files through memory. A page of a file that was cut, or that the disk does not give, is a fault of whoever reads it,
-// and a fault ends a program. So whoever reads bytes of a mapped file does it in Read, which makes an error of the fault.
+// Package mapped reads files through memory. A page of a file that was cut, or that the disk does not give, is a fault
+// of whoever reads it, and a fault ends a program. So whoever reads bytes of a mapped file does it in Read, which makes
+// an error of the fault.
 package mapped
 
 import (
@@ -36,8 +37,8 @@ func (f *File) Close() error {
 // ErrCut is the error of Read.
 var ErrCut = errors.New("the file was cut, or cannot be read any more, while it was in use")
 
-// Read calls do, which reads mapped bytes in this goroutine, in Go. The error is ErrCut where they are not there. Where do has others read for
-// it, each in a Read of its own, it may panic with their ErrCut.
+// Read calls do, which reads mapped bytes in this goroutine, in Go. The error is ErrCut where they are not there. Where
+// do has others read for it, each in a Read of its own, it may panic with their ErrCut.
 func Read(do func() error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {

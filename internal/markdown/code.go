@@ -154,7 +154,8 @@ func (c *code) until(line string, from int) int {
 	return n
 }
 
-// quoted is the length of the string that a line begins with; one that is not closed is its quote alone, such as an apostrophe.
+// quoted is the length of the string that a line begins with; one that is not closed is its quote alone, such as an
+// apostrophe.
 func quoted(line string) int {
 	for i := 1; i < len(line); i++ {
 		switch line[i] {

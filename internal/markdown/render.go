@@ -1,5 +1,5 @@
-// Package markdown shows Markdown on a terminal while it is being written. It leaves the text as it is, markers too, so that
-// what is copied is what the model wrote. It adds what makes it easy to read: lines end between words, items hang,
+// Package markdown shows Markdown on a terminal while it is being written. It leaves the text as it is, markers too, so
+// that what is copied is what the model wrote. It adds what makes it easy to read: lines end between words, items hang,
 // headings, emphasis and code have styles, and fenced code is highlighted.
 package markdown
 

@@ -1,5 +1,5 @@
-// Package models finds what an argument of a command names: a model file, or a model of the library, which it fetches first if it
-// is not here.
+// Package models finds what an argument of a command names: a model file, or a model of the library, which it fetches
+// first if it is not here.
 package models
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/library"
 )
 
-// Path returns the path of the model that an argument names: a file, or a model of the library. hf.co/ORG/REPO, NAME:TAG and URLs are
-// fetched if they are not here.
+// Path returns the path of the model that an argument names: a file, or a model of the library. hf.co/ORG/REPO,
+// NAME:TAG and URLs are fetched if they are not here.
 func Path(ctx context.Context, arg string) (string, error) {
 	m, err := Find(ctx, arg)
 	return m.Path, err

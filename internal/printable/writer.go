@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Writer returns a writer for text of others that a terminal shows: it writes to w what Stream leaves of it. A rune may come in pieces; what is
-// no UTF-8 becomes U+FFFD. It counts all bytes that it was given as written.
+// Writer returns a writer for text of others that a terminal shows: it writes to w what Stream leaves of it. A rune may
+// come in pieces; what is no UTF-8 becomes U+FFFD. It counts all bytes that it was given as written.
 func Writer(w io.Writer) io.Writer { return &writer{to: w} }
 
 type writer struct {

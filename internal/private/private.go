@@ -1,5 +1,6 @@
-// Package private keeps files that nobody but the user can have written. Caches of what is executed need that: machine code, and what drivers
-// take for their own. A file carries a keyed sum, whose key only the user can read; its folder belongs to the user, and nobody else writes it.
+// Package private keeps files that nobody but the user can have written. Caches of what is executed need that: machine
+// code, and what drivers take for their own. A file carries a keyed sum, whose key only the user can read; its folder
+// belongs to the user, and nobody else writes it.
 package private
 
 import (
@@ -23,8 +24,9 @@ type Cache struct {
 // maxFile bounds a file: no driver keeps more.
 const maxFile = 1 << 30
 
-// Open returns the folder zincc/NAME of the user's cache folder, which it makes if it is not there; name may have several parts. What is in
-// it was written by the user of this process. The error says in one line why nothing can be kept.
+// Open returns the folder zincc/NAME of the user's cache folder, which it makes if it is not there; name may have
+// several parts. What is in it was written by the user of this process. The error says in one line why nothing can be
+// kept.
 func Open(name string) (*Cache, error) {
 	root, err := os.UserCacheDir()
 	if err != nil {
@@ -83,7 +85,8 @@ func (c *Cache) sum(file string, data []byte) []byte {
 	return h.Sum(nil)
 }
 
-// Make makes a folder that only the user writes. One that is there must belong to the user or to root; others lose the right to write it.
+// Make makes a folder that only the user writes. One that is there must belong to the user or to root; others lose the
+// right to write it.
 func Make(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err

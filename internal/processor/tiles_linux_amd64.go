@@ -14,8 +14,8 @@ const (
 	xfeatureTileData = 18
 )
 
-// TilesRefused says why the system does not give this process the tiles that the processor has; nil where it does, and where
-// there are none. It has to be asked once, for all threads.
+// TilesRefused says why the system does not give this process the tiles that the processor has; nil where it does, and
+// where there are none. It has to be asked once, for all threads.
 var TilesRefused = sync.OnceValue(func() error {
 	if !cpu.X86.HasAMXTile {
 		return nil

@@ -1,5 +1,5 @@
-// Package progress says how far a task is: to whoever watches it in this program, and to the program that started this one, in lines
-// on standard error between all others.
+// Package progress says how far a task is: to whoever watches it in this program, and to the program that started this
+// one, in lines on standard error between all others.
 package progress
 
 import (

@@ -413,7 +413,8 @@ func (o wideMad) run(w *wave, in *Inst) {
 	w.setScalar(in.sdst.code, w.lanes/32, x)
 }
 
-// Division scales operand 0, which is the denominator or the numerator, so that neither the quotient nor the reciprocal leave the range.
+// Division scales operand 0, which is the denominator or the numerator, so that neither the quotient nor the reciprocal
+// leave the range.
 func (divScale) run(w *wave, in *Inst) {
 	on := w.operands(in)
 	var x uint64

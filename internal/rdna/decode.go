@@ -10,7 +10,8 @@ type Program struct {
 	insts []*Inst // by their first word; nil where no instruction begins that can be reached
 }
 
-// Decode reads the instructions that can be reached from the first word. Of what lies elsewhere, such as tables, it asks nothing.
+// Decode reads the instructions that can be reached from the first word. Of what lies elsewhere, such as tables, it
+// asks nothing.
 func Decode(gen Gen, wave int, code []uint32) (*Program, error) {
 	p := &Program{Gen: gen, Wave: wave, Code: code, insts: make([]*Inst, len(code))}
 	todo := []int{0}
@@ -181,8 +182,8 @@ func (d *decoder) next() uint32 {
 func (d *decoder) bits(high, low int) int { return bitsOf(high, low)(d.w) }
 func (d *decoder) flag(n int) bool        { return d.w>>n&1 == 1 }
 
-// source reads an operand. Its literal, if any, is the word behind those that the instruction has so far: all literals of an instruction are
-// the same word.
+// source reads an operand. Its literal, if any, is the word behind those that the instruction has so far: all literals
+// of an instruction are the same word.
 func (d *decoder) source(code int, t typ, lit *uint32) operand {
 	o := operand{t: t, code: code, raw: code}
 	switch v, ok := inlineConstant(code, t); {
@@ -261,7 +262,8 @@ func (d *decoder) sopk() {
 
 func (d *decoder) sopp() { d.in.imm = int64(int16(d.w)) }
 
-// lanes reads the word that moves lanes, if the code of the first operand says that there is one, and returns the operand's code.
+// lanes reads the word that moves lanes, if the code of the first operand says that there is one, and returns the
+// operand's code.
 func (d *decoder) lanes(code int) int {
 	const dpp16, dpp8, dpp8fi = 250, 233, 234
 	if code != dpp16 && code != dpp8 && code != dpp8fi {

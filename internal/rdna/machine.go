@@ -14,10 +14,10 @@ type Kernel struct {
 	LDS          int    // bytes of a workgroup
 	Scratch      int    // bytes of a wave
 
-	// The dwords of push constants that lie in scalar registers: Inline has a bit for each of the first 64, and they follow
-	// one another from register InlineAt on. Of the others the code loads those that it needs, from an address whose low half
-	// is in register PushAt and whose high half it knows. GridAt is the first of three registers with the size of the grid.
-	// -1 is none.
+	// The dwords of push constants that lie in scalar registers: Inline has a bit for each of the first 64, and they
+	// follow one another from register InlineAt on. Of the others the code loads those that it needs, from an address
+	// whose low half is in register PushAt and whose high half it knows. GridAt is the first of three registers with
+	// the size of the grid. -1 is none.
 	Inline                   uint64
 	InlineAt, PushAt, GridAt int
 }
@@ -38,17 +38,18 @@ type Launch struct {
 	Workgroup int // lanes, all along x
 	// Args are buffers by the order of their addresses in the push constants.
 	Args []*Buffer
-	// Ahead says that the kernel loads from buffers what others may be storing, and uses nothing of it then: such loads return noise.
+	// Ahead says that the kernel loads from buffers what others may be storing, and uses nothing of it then: such loads
+	// return noise.
 	Ahead bool
-	// Seen, if there is one, has an entry for each word of the code, and gets those of instructions that have had an effect: of waits, those
-	// that ended an access; of barriers and all others, those that were executed.
+	// Seen, if there is one, has an entry for each word of the code, and gets those of instructions that have had an
+	// effect: of waits, those that ended an access; of barriers and all others, those that were executed.
 	Seen []bool
 	// Limit is how many instructions the launch takes at most; 0 is a thousand million.
 	Limit int64
 }
 
-// Where things lie: a buffer has a window of addresses of its own, and begins so that most cross a multiple of 4 GiB. The high half of the
-// address of the push constants is what RADV's null device puts into code.
+// Where things lie: a buffer has a window of addresses of its own, and begins so that most cross a multiple of 4 GiB.
+// The high half of the address of the push constants is what RADV's null device puts into code.
 const (
 	window   = 1 << 40
 	inWindow = 0xfffff000

@@ -1,9 +1,9 @@
 package rdna
 
-// matmul multiplies matrices of 16 by 16. In gfx11 rows of A and columns of B lie in lanes 0 to 15, and again in those of each further half
-// row, all 16 elements in one lane; of C and D register v has row 2v and, in the upper half of a pair of rows of lanes, row 2v+1 (in waves of 64
-// rows 4v to 4v+3). In gfx12 a lane has half of the elements: of lanes 0 to 15 the first 8, and of C and D register v has row v, and row v+8 in the
-// upper lanes.
+// matmul multiplies matrices of 16 by 16. In gfx11 rows of A and columns of B lie in lanes 0 to 15, and again in those
+// of each further half row, all 16 elements in one lane; of C and D register v has row 2v and, in the upper half of a
+// pair of rows of lanes, row 2v+1 (in waves of 64 rows 4v to 4v+3). In gfx12 a lane has half of the elements: of lanes
+// 0 to 15 the first 8, and of C and D register v has row v, and row v+8 in the upper lanes.
 type matmul struct {
 	a     func(b uint64) float64 // of elements of 16 bits
 	float bool

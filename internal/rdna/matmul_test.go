@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestMatrices multiplies matrices of small integers, which no order of sums changes, as lanes of both generations hold them.
+// TestMatrices multiplies matrices of small integers, which no order of sums changes, as lanes of both generations hold
+// them.
 func TestMatrices(t *testing.T) {
 	const a, b, c = firstVector, firstVector + 8, firstVector + 16
 	for _, x := range []struct {

@@ -12,7 +12,8 @@ type (
 	}
 	// dotBits adds products of fields of so many bits.
 	dotBits struct{ bits int }
-	// mix is a fused multiply-add whose operands are of 32 or 16 bits each; of a result of 16 bits half says which: 1 low, 2 high.
+	// mix is a fused multiply-add whose operands are of 32 or 16 bits each; of a result of 16 bits half says which: 1
+	// low, 2 high.
 	mix struct{ half int }
 )
 

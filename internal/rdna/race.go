@@ -1,7 +1,7 @@
 package rdna
 
-// sharedCell is who used a byte of shared memory last. Signals are counts of barriers that the wave had signalled by then: another
-// wave comes behind if it has waited for more.
+// sharedCell is who used a byte of shared memory last. Signals are counts of barriers that the wave had signalled by
+// then: another wave comes behind if it has waited for more.
 type sharedCell struct {
 	writer      int32 // wave and 1
 	written     int32 // signals
@@ -9,8 +9,9 @@ type sharedCell struct {
 	readSignals int32
 }
 
-// groupOrder is what a workgroup has made visible to others, and has seen of them. A wave publishes by an atomic instruction the stores whose
-// ends it has waited for, and those of other waves that lie before a barrier behind which it is.
+// groupOrder is what a workgroup has made visible to others, and has seen of them. A wave publishes by an atomic
+// instruction the stores whose ends it has waited for, and those of other waves that lie before a barrier behind which
+// it is.
 type groupOrder struct {
 	published []int // how many stores of each wave
 	seen      int64 // time of the last atomic instruction
@@ -130,8 +131,9 @@ func (w *wave) before(barriers int) int {
 	return w.doneAt[barriers-1]
 }
 
-// ordered reports whether an access to a byte comes before what the wave does now, and whether its caches may still hold what was there before.
-// Loads have ended when their wave signals, as their results are used; stores only if the wave has waited.
+// ordered reports whether an access to a byte comes before what the wave does now, and whether its caches may still
+// hold what was there before. Loads have ended when their wave signals, as their results are used; stores only if the
+// wave has waited.
 func (w *wave) ordered(c *cell) (ordered, fresh bool) {
 	if int(c.group) == w.g.number+1 {
 		if int(c.wave) == w.id {
@@ -144,8 +146,8 @@ func (w *wave) ordered(c *cell) (ordered, fresh bool) {
 	return seen && int(c.number) <= other.published[c.wave], w.invalidated > mine.seen
 }
 
-// useBuffer notes an access to a writable buffer and faults one that nothing orders. Of a launch that loads ahead such a load only
-// returns false: what it finds must not matter.
+// useBuffer notes an access to a writable buffer and faults one that nothing orders. Of a launch that loads ahead such
+// a load only returns false: what it finds must not matter.
 func (w *wave) useBuffer(in *Inst, b, at, n int, store, bypass bool) bool {
 	s := &w.m.shadows[b]
 	for i := at; i < at+n; i++ {

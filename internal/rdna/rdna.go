@@ -1,11 +1,12 @@
-// Package rdna executes machine code of AMD's RDNA3 and RDNA4 (gfx11 and gfx12) without a card: it decodes
-// the words, runs a grid of workgroups, and reports what a card would not: a register that is read before a wait for what
-// fills it, shared memory that two waves use with no barrier between them, data of another workgroup that nothing orders, and accesses out of
-// the buffers of a launch.
+// Package rdna executes machine code of AMD's RDNA3 and RDNA4 (gfx11 and gfx12) without a card: it decodes the words,
+// runs a grid of workgroups, and reports what a card would not: a register that is read before a wait for what fills
+// it, shared memory that two waves use with no barrier between them, data of another workgroup that nothing orders, and
+// accesses out of the buffers of a launch.
 //
-// An instruction is a row of a table: its name, its encoding, its opcodes, the types of its operands, and a function. Encodings and opcodes
-// are those of AMD's machine-readable descriptions of the instruction sets, the meaning of instructions is that of AMD's
-// documents "RDNA3 Instruction Set Architecture" and "RDNA4 Instruction Set Architecture".
+// An instruction is a row of a table: its name, its encoding, its opcodes, the types of its operands, and a function.
+// Encodings and opcodes are those of AMD's machine-readable descriptions of the instruction sets, the meaning of
+// instructions is that of AMD's documents "RDNA3 Instruction Set Architecture" and "RDNA4 Instruction Set
+// Architecture".
 package rdna
 
 import "fmt"

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// form is an encoding. Vector instructions of one and two operands and comparisons have a second, longer encoding, VOP3, in which their
-// opcodes are shifted: see longForms.
+// form is an encoding. Vector instructions of one and two operands and comparisons have a second, longer encoding,
+// VOP3, in which their opcodes are shifted: see longForms.
 type form int
 
 const (
@@ -128,9 +128,9 @@ const (
 	matrixOp
 )
 
-// spec is a line of a table: the opcodes in gfx11 and gfx12, the name, or both names with a bar between, and the types of result and
-// operands. A type behind "=" is the result's register, behind "k" the literal, behind "c" VCC where no field names it, behind "s" in one
-// scalar register.
+// spec is a line of a table: the opcodes in gfx11 and gfx12, the name, or both names with a bar between, and the types
+// of result and operands. A type behind "=" is the result's register, behind "k" the literal, behind "c" VCC where no
+// field names it, behind "s" in one scalar register.
 type spec struct {
 	op11, op12  int
 	name, types string

@@ -51,8 +51,8 @@ var smemRows = []spec{
 	{-1, 40, "s_prefetch_data_pc_rel", "-", hint{}},
 }
 
-// mubufRows load through a descriptor, as RADV does from tables behind the code, and in gfx11 make the caches of a compute unit and of an array
-// of them forget.
+// mubufRows load through a descriptor, as RADV does from tables behind the code, and in gfx11 make the caches of a
+// compute unit and of an array of them forget.
 var mubufRows = append(named("buffer_", flatTransfers), []spec{
 	{43, -1, "buffer_gl0_inv", "-", invalidate{}},
 	{44, -1, "buffer_gl1_inv", "-", invalidate{}},

@@ -5,7 +5,8 @@ import (
 	"math/bits"
 )
 
-// Functions of scalars: with a condition code as a second result, or without; the third form has the condition as input.
+// Functions of scalars: with a condition code as a second result, or without; the third form has the condition as
+// input.
 type (
 	scalar1    = func(a uint64) uint64
 	scalar1scc = func(a uint64) (uint64, bool)

@@ -1,6 +1,7 @@
 package rdna
 
-// counter is a counter of accesses under way. gfx11 has one for shared memory and scalar loads, which may overtake one another.
+// counter is a counter of accesses under way. gfx11 has one for shared memory and scalar loads, which may overtake one
+// another.
 type counter int
 
 const (
@@ -57,8 +58,8 @@ func (w *wave) wait(in *Inst, c counter, left int) {
 	}
 }
 
-// waitShared is a wait for the one counter that gfx11 has for shared memory and scalar loads. Where at most so many of both are under way, at most
-// so many of each are.
+// waitShared is a wait for the one counter that gfx11 has for shared memory and scalar loads. Where at most so many of
+// both are under way, at most so many of each are.
 func (w *wave) waitShared(in *Inst, left int) {
 	if w.m.Gen == GFX11 {
 		w.wait(in, scalarCount, left)
@@ -93,8 +94,8 @@ func (waitAll) run(w *wave, in *Inst) {
 	}
 }
 
-// checkWaited faults an instruction that uses a register which an access under way fills. Accesses of one kind end in their order, so
-// that a second may fill what the first does.
+// checkWaited faults an instruction that uses a register which an access under way fills. Accesses of one kind end in
+// their order, so that a second may fill what the first does.
 func (w *wave) checkWaited(in *Inst) {
 	if code, is := w.waiting.meets(&in.reads); is {
 		w.fail(in, Unwaited, "reads %s, which a load under way fills", registerName(code))

@@ -9,7 +9,8 @@ import (
 )
 
 // scales are where blocks have their f16 scale, and which ones keep their elements below about 4; and where they have
-// that of what is added (of Q4_1 and Q5_1, added itself), which is so many times as large, so that elements are around 0.
+// that of what is added (of Q4_1 and Q5_1, added itself), which is so many times as large, so that elements are around
+// 0.
 var scales = map[ir.DType]struct {
 	d         float64
 	at, minAt int

@@ -6,9 +6,9 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Grid are shapes to tune a device with, so that sites of models that nobody tuned have one like them that was measured:
-// widths from 1,024 to 8,192 and experts of several sizes. Each layer has a type of its own, or grid-4096-11008:TYPE mixes them. They are no
-// published shapes; those are left to measure what the grid is worth.
+// Grid are shapes to tune a device with, so that sites of models that nobody tuned have one like them that was
+// measured: widths from 1,024 to 8,192 and experts of several sizes. Each layer has a type of its own, or
+// grid-4096-11008:TYPE mixes them. They are no published shapes; those are left to measure what the grid is worth.
 var Grid = []Shape{
 	dense(1024, 8, 2, 4096), dense(1536, 12, 2, 8960), dense(2048, 16, 4, 6144), dense(2560, 24, 8, 9216), dense(3072, 24, 8, 8192), dense(3584, 28, 4, 18944),
 	dense(4096, 32, 8, 11008), dense(4096, 32, 8, 16384), dense(5120, 40, 10, 13824), dense(5120, 32, 8, 18432), dense(6144, 48, 8, 16384), dense(8192, 64, 8, 28672),

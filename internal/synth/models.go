@@ -77,7 +77,8 @@ var Published = []Shape{
 		Mamba: Mamba{Inner: 4096, State: 128, Heads: 64, Groups: 8}, Mixers: "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
 	},
 	{
-		// We lack the heads and widths of Gemma 4's 12B. These are Gemma 3's, with Gemma 4's wide layers, and give the published number of parameters.
+		// We lack the heads and widths of Gemma 4's 12B. These are Gemma 3's, with Gemma 4's wide layers, and give the
+		// published number of parameters.
 		Name: "gemma4-12b", Arch: "gemma4", Quant: "Q4_K_M", Layers: 48, Embd: 3840, FF: 15360, Vocab: 262144, Ctx: 262144, Tied: true,
 		Heads: 16, KVHeads: 8, HeadDim: 256, RopeBase: 1e6, Windows: Windows{Size: 1024, Period: 6, WideDim: 512, WideHeads: 2},
 	},

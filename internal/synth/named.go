@@ -10,7 +10,8 @@ import (
 // Named are the shapes that Parse knows.
 func Named() []Shape { return slices.Concat(Published, Grid) }
 
-// Parse returns the shape that SHAPE[:TYPE][:LAYERS] asks for: a name of Named, with another quantization or number of layers.
+// Parse returns the shape that SHAPE[:TYPE][:LAYERS] asks for: a name of Named, with another quantization or number of
+// layers.
 //
 //	qwen3-8b   llama-8b:Q8_0   qwen35-35b-a3b:8   llama-8b:IQ3_S:4
 func Parse(asked string) (Shape, error) {

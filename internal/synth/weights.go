@@ -53,8 +53,9 @@ func lookOf(t gguf.TensorData) look {
 	return l
 }
 
-// pattern is random blocks, of at most 2 MB and of no more than most bytes, which is repeated to fill tensors: a disk takes
-// some gigabytes a second, a generator gives less. Its length is a prime number of blocks, so rows differ until there are that many.
+// pattern is random blocks, of at most 2 MB and of no more than most bytes, which is repeated to fill tensors: a disk
+// takes some gigabytes a second, a generator gives less. Its length is a prime number of blocks, so rows differ until
+// there are that many.
 func (l look) pattern(most int64) []byte {
 	rng := rand.New(rand.NewPCG(uint64(l.dtype), uint64(l.kind)<<32|uint64(uint32(l.power))))
 	n := prime(int(min(most, 2<<20)) / l.dtype.BlockBytes())
@@ -91,7 +92,8 @@ func (m *Model) Write(path string) error {
 	return m.write(path, func(gguf.TensorData) bool { return true })
 }
 
-// WriteHollow writes a file of the whole size of which all but factors, which a compiler reads, is a hole that takes no room on a disk.
+// WriteHollow writes a file of the whole size of which all but factors, which a compiler reads, is a hole that takes no
+// room on a disk.
 func (m *Model) WriteHollow(path string) error {
 	return m.write(path, func(t gguf.TensorData) bool { return kindOf(t.Name) == factor })
 }

@@ -217,7 +217,8 @@ func (m *model) declare(t *gguf.Tensor, dims []int) (*ir.Value, error) {
 	return m.p.AddGlobal(t.Name, ir.Weight, ir.MakeType(t.Type, shape...)), nil
 }
 
-// vector declares a tensor of rows times width numbers as a vector, which the file may have as a matrix of so many rows.
+// vector declares a tensor of rows times width numbers as a vector, which the file may have as a matrix of so many
+// rows.
 func (m *model) vector(name string, rows, width int) *ir.Value {
 	t, ok := m.f.Tensor(name)
 	if !ok || len(t.Shape) < 2 {

@@ -75,8 +75,8 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// prompt and start are what testdata/ARCH.logits was computed for. What is short in tiny models, windows, contexts of training
-// and lengths of temperature, ends between them.
+// prompt and start are what testdata/ARCH.logits was computed for. What is short in tiny models, windows, contexts of
+// training and lengths of temperature, ends between them.
 const (
 	prompt = "package sort // Search"
 	start  = "pac"
@@ -92,11 +92,10 @@ func (w weights) Weight(name string) ([]byte, error) {
 	return w.f.Data(t), nil
 }
 
-// TestLogits holds the logits behind the prompt and behind its start against those that llama.cpp
-// computes, whatever steps the prompt is fed in. To renew them: go test -models DIR,
-// then llama-debug -m DIR/ARCH.gguf -p PROMPT -fa off -ctk f32 -ctv f32 --save-logits for both,
-// whose .txt have an index and a logit a line; ARCH.logits has one behind the other. (With its flash attention, llama.cpp
-// sums values in float16 on the CPU.)
+// TestLogits holds the logits behind the prompt and behind its start against those that llama.cpp computes, whatever
+// steps the prompt is fed in. To renew them: go test -models DIR, then llama-debug -m DIR/ARCH.gguf -p PROMPT -fa off
+// -ctk f32 -ctv f32 --save-logits for both, whose .txt have an index and a logit a line; ARCH.logits has one behind the
+// other. (With its flash attention, llama.cpp sums values in float16 on the CPU.)
 func TestLogits(t *testing.T) {
 	for arch, build := range allModels() {
 		t.Run(arch, func(t *testing.T) {
@@ -369,7 +368,8 @@ func TestHeadsOfWholeBlocks(t *testing.T) {
 	}
 }
 
-// TestTurned holds what is turned for which cache: keys and queries of q4_0, never values. Latent attention, whose keys are values, is refused.
+// TestTurned holds what is turned for which cache: keys and queries of q4_0, never values. Latent attention, whose keys
+// are values, is refused.
 func TestTurned(t *testing.T) {
 	f, err := gguf.OpenHeader("../../testdata/models/gopher-q4_k_m.gguf")
 	if err != nil {

@@ -186,8 +186,8 @@ func (l *layer) rotate(x, table *ir.Value) *ir.Value {
 	}, x, l.pos, table)
 }
 
-// spread returns queries or keys as a cache wants them: of few bits, turned so that no element stands out of its block. It turns
-// blocks and not whole heads, so that eight lanes do it, as many as round one.
+// spread returns queries or keys as a cache wants them: of few bits, turned so that no element stands out of its block.
+// It turns blocks and not whole heads, so that eight lanes do it, as many as round one.
 func (l *layer) spread(x *ir.Value) *ir.Value {
 	if l.kv != ir.Q4_0 || x == nil {
 		return x

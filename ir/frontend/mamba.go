@@ -6,7 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// mamba is the mixer of granitehybrid and nemotron_h in layers without KV heads: Mamba2 (Dao, Gu 2024, arXiv 2405.21060).
+// mamba is the mixer of granitehybrid and nemotron_h in layers without KV heads: Mamba2 (Dao, Gu 2024, arXiv
+// 2405.21060).
 type mamba struct {
 	taps   int // of the convolution
 	inner  int // width of all heads

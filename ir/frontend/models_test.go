@@ -380,8 +380,8 @@ func graniteTiny(arch string, rest func(m *tinyModel, blk string)) *tinyModel {
 	return m
 }
 
-// gemma4Tiny has layers with a window and without by turns, of other heads. The last two have no
-// caches and wider FFNs, the second no values of its own, the third experts. Of a width, layers have embeddings of their own.
+// gemma4Tiny has layers with a window and without by turns, of other heads. The last two have no caches and wider FFNs,
+// the second no values of its own, the third experts. Of a width, layers have embeddings of their own.
 func gemma4Tiny(width int64) *tinyModel {
 	const layers, wide = 6, 32
 	m := newTiny("gemma4")
@@ -552,8 +552,8 @@ func (m *tinyModel) mamba(blk string, heads, groups int64) {
 	m.add(blk+"ssm_out.weight", inner, tinyEmbd)
 }
 
-// quietGelu makes what passes through gelu count for a thousandth: llama.cpp looks gelu up in a table of float16 on the CPU. A
-// wrong formula is off by hundred times the bound of TestLogits still.
+// quietGelu makes what passes through gelu count for a thousandth: llama.cpp looks gelu up in a table of float16 on the
+// CPU. A wrong formula is off by hundred times the bound of TestLogits still.
 func (m *tinyModel) quietGelu() *tinyModel {
 	for _, t := range m.tensors {
 		if !strings.HasSuffix(t.Name, ".post_ffw_norm.weight") && !strings.HasSuffix(t.Name, ".post_norm.weight") {

@@ -142,7 +142,8 @@ func (l *layer) routed(h, scores *ir.Value) *ir.Value {
 }
 
 // choose returns the experts of every row. A bias of the file counts for the choice alone. Groups of experts are chosen
-// first, by the sum of the two largest weights of each (DeepSeek-V3, arXiv 2412.19437, has a bias there; others have none).
+// first, by the sum of the two largest weights of each (DeepSeek-V3, arXiv 2412.19437, has a bias there; others have
+// none).
 func (l *layer) choose(scores *ir.Value) *ir.Value {
 	args, attrs := []*ir.Value{scores}, ir.Attrs{{Name: "k", Value: int64(l.experts.used)}}
 	e := l.experts

@@ -140,7 +140,8 @@ func (p ropeParams) magnitude() float64 {
 	return p.attnFactor * (0.1*math.Log(p.factor) + 1) / p.multiplied()
 }
 
-// multiplied is what YaRN with a multiplier divides the magnitude by. Files of models with latent attention keep a tenth of it.
+// multiplied is what YaRN with a multiplier divides the magnitude by. Files of models with latent attention keep a
+// tenth of it.
 func (p ropeParams) multiplied() float64 {
 	if p.scaling != "yarn" || p.factor <= 1 {
 		return 1
@@ -151,7 +152,8 @@ func (p ropeParams) multiplied() float64 {
 	return 0.1*p.logMul*math.Log(p.factor) + 1
 }
 
-// inScale is the factor on the scores of latent attention: only a part of its keys rotates, the magnitude is that of all.
+// inScale is the factor on the scores of latent attention: only a part of its keys rotates, the magnitude is that of
+// all.
 func (p ropeParams) inScale() float64 {
 	m := p.magnitude() * p.multiplied()
 	return m * m

@@ -27,8 +27,8 @@ func embedTiny(pooling uint32) *tinyModel {
 }
 
 // TestVectors holds the vector of the prompt and the end token against llama.cpp's. To renew them: go test -models DIR,
-// then llama-server -m DIR/embed-last.gguf --embeddings -fa off -ctk f32 -ctv f32 --device none --embd-normalize -1 -b 128 -ub 128,
-// whose /v1/embeddings is asked for the prompt.
+// then llama-server -m DIR/embed-last.gguf --embeddings -fa off -ctk f32 -ctv f32 --device none --embd-normalize -1 -b
+// 128 -ub 128, whose /v1/embeddings is asked for the prompt.
 func TestVectors(t *testing.T) {
 	for name, build := range vectors {
 		t.Run(name, func(t *testing.T) {
@@ -63,8 +63,8 @@ func rankTiny() *tinyModel {
 	return m
 }
 
-// TestRanks holds the score of the prompt against llama.cpp's. To renew it: go test -models DIR, then
-// llama-server -m DIR/rank.gguf --reranking -fa off -ctk f32 -ctv f32 --device none -b 128 -ub 128, whose /v1/rerank is asked for the
+// TestRanks holds the score of the prompt against llama.cpp's. To renew it: go test -models DIR, then llama-server -m
+// DIR/rank.gguf --reranking -fa off -ctk f32 -ctv f32 --device none -b 128 -ub 128, whose /v1/rerank is asked for the
 // query "package sort " and the document "Search".
 func TestRanks(t *testing.T) {
 	m := rankTiny()

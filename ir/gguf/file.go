@@ -222,8 +222,8 @@ func (f *File) Tensor(name string) (*Tensor, bool) {
 	return &f.Tensors[i], true
 }
 
-// Data returns the bytes of t, a tensor of f, without copying, unless they do not lie
-// next to each other. They are read-only and valid until Close. Whoever must not fault when the file is cut meanwhile calls Data, and reads its
+// Data returns the bytes of t, a tensor of f, without copying, unless they do not lie next to each other. They are
+// read-only and valid until Close. Whoever must not fault when the file is cut meanwhile calls Data, and reads its
 // bytes, in mapped.Read.
 func (f *File) Data(t *Tensor) []byte {
 	if t.runs != nil {

@@ -59,7 +59,8 @@ func TestQ8_0Halves(t *testing.T) {
 	}
 }
 
-// TestQ4_0 holds blocks against ggml's formula in float64: a code is at most one step off where it is the end of the range, else half of one.
+// TestQ4_0 holds blocks against ggml's formula in float64: a code is at most one step off where it is the end of the
+// range, else half of one.
 func TestQ4_0(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 0))
 	for e := -20; e <= 15; e++ {

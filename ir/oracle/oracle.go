@@ -104,9 +104,9 @@ func (m *Machine) rowInts(name string) []int32 {
 	return nil
 }
 
-// Run runs all groups of f in order on the current step block. The step has @n
-// rows, or f.Rows in a program without @n, which belong to one or many sequences as f says. After an error the values that the
-// groups have written are undefined.
+// Run runs all groups of f in order on the current step block. The step has @n rows, or f.Rows in a program without @n,
+// which belong to one or many sequences as f says. After an error the values that the groups have written are
+// undefined.
 func (m *Machine) Run(ctx context.Context, f *ir.Func) error {
 	if m.funcs[f] == nil {
 		return fmt.Errorf("func %q is not of this program", f.Name)

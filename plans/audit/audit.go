@@ -156,8 +156,8 @@ func stepBefore(list []plans.Dispatch, n int) []plans.Dispatch {
 	return list[begin:end]
 }
 
-// readElsewhere reports whether a module reads the memory of argument i, which the dispatch does not write, by another argument: keys of
-// latent attention are its values, too.
+// readElsewhere reports whether a module reads the memory of argument i, which the dispatch does not write, by another
+// argument: keys of latent attention are its values, too.
 func readElsewhere(args []plans.Arg, i int, loads map[int]bool) bool {
 	a := args[i]
 	for j, b := range args {

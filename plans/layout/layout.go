@@ -25,7 +25,8 @@ var le = binary.LittleEndian
 // align is the alignment of planes and of tensor sizes, in bytes: a uvec4.
 const align = 16
 
-// Version is raised when the bytes of a layout change that keeps its name: weights that were kept in the old one are not taken then.
+// Version is raised when the bytes of a layout change that keeps its name: weights that were kept in the old one are
+// not taken then.
 const Version = 2
 
 // maxBytes bounds the size of a tensor, so that no size overflows.

@@ -174,7 +174,8 @@ func BenchmarkFill(b *testing.B) {
 	}
 }
 
-// TestBytes prints how many bytes tensors take on the device, in both kinds of layouts, and holds that these are within 5 % of the file's.
+// TestBytes prints how many bytes tensors take on the device, in both kinds of layouts, and holds that these are within
+// 5 % of the file's.
 func TestBytes(t *testing.T) {
 	for _, r := range recipes {
 		layouts := []func(ir.DType, ...int64) (*Tensor, error){New}

@@ -2,11 +2,11 @@ package layout
 
 import "github.com/zincc-dev/zincc/ir"
 
-// ternary is the recipe of TQ1_0, whose digits to base 3 go to other bytes, as those of the file have elements of many runs. A run of 32
-// takes 52 bits, an eighth of the block's: byte k of its four in plane q is five digits, of elements k, 8+k, 16+k, 24+k and 28+k, as a
-// fraction in units of 1/256; elements 4+k, 12+k and 20+k are one in units of 1/32, of which plane h has the upper four
-// bits and plane l the lowest. Multiplied by 3, every other byte of a word makes a digit and the fraction that is left. Nibbles and
-// bits lie such that a kernel moves those of two fractions at once.
+// ternary is the recipe of TQ1_0, whose digits to base 3 go to other bytes, as those of the file have elements of many
+// runs. A run of 32 takes 52 bits, an eighth of the block's: byte k of its four in plane q is five digits, of elements
+// k, 8+k, 16+k, 24+k and 28+k, as a fraction in units of 1/256; elements 4+k, 12+k and 20+k are one in units of 1/32,
+// of which plane h has the upper four bits and plane l the lowest. Multiplied by 3, every other byte of a word makes a
+// digit and the fraction that is left. Nibbles and bits lie such that a kernel moves those of two fractions at once.
 func ternary() Recipe {
 	return Recipe{Name: "packed", DType: ir.TQ1_0, Format: ir.TQ1_0.String(), Group: 32, restore: restoreTernary, fields: []field{
 		ofDigits("q", 32, func(dst, q []byte, run int) {
@@ -42,7 +42,8 @@ func ofDigits(name string, size int, fill func(dst, q []byte, run int)) field {
 	}}
 }
 
-// ternaryParts are the parts of the file's block: bytes of some digits each, which are elements as far apart as the part has bytes.
+// ternaryParts are the parts of the file's block: bytes of some digits each, which are elements as far apart as the
+// part has bytes.
 var ternaryParts = [3]struct{ from, bytes, digits int }{{0, 32, 5}, {32, 16, 5}, {48, 4, 4}}
 
 // digits returns those of a block of the file, 0 to 2.
@@ -59,7 +60,8 @@ func digits(block []byte) (q [256]byte) {
 	return
 }
 
-// fraction returns digits as a fraction to base 3: the least number of units of 1/2^bits of which multiplications make all of them.
+// fraction returns digits as a fraction to base 3: the least number of units of 1/2^bits of which multiplications make
+// all of them.
 func fraction(bits int, digits ...byte) byte {
 	n, of := 0, 1
 	for _, d := range digits {

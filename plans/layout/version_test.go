@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestVersion checks that every layout has the bytes that it had when Version was last raised. What differs needs a new version, as programs
-// map weights that others laid out; new types and layouts need only a new sum.
+// TestVersion checks that every layout has the bytes that it had when Version was last raised. What differs needs a new
+// version, as programs map weights that others laid out; new types and layouts need only a new sum.
 func TestVersion(t *testing.T) {
 	const version, want = 2, "f0520e523d7e2a67ed683867fed30aeb984bd8060eb50986afd67b4357fef3de"
 	sum := sha256.New()

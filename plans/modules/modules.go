@@ -16,8 +16,9 @@ type Code struct {
 	Loads, Stores map[int]bool
 	// Stray says what it reaches memory through that is no argument; empty if nothing.
 	Stray string
-	// Overlaps: it may begin while the dispatch before runs, and waits for it. Early are the arguments that
-	// it may load before it has; of Cached it may then get what the L1 cache has. Hasty: it may let the next dispatch begin before it has.
+	// Overlaps: it may begin while the dispatch before runs, and waits for it. Early are the arguments that it may load
+	// before it has; of Cached it may then get what the L1 cache has. Hasty: it may let the next dispatch begin before
+	// it has.
 	Overlaps      bool
 	Early, Cached map[int]bool
 	Hasty         bool

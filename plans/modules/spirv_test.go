@@ -8,8 +8,8 @@ import (
 	"github.com/zincc-dev/zincc/spirv"
 )
 
-// TestRoundingIsRequired: a module that states how it rounds to f16 needs the plan to require that of a device, and states nothing
-// of other floats.
+// TestRoundingIsRequired: a module that states how it rounds to f16 needs the plan to require that of a device, and
+// states nothing of other floats.
 func TestRoundingIsRequired(t *testing.T) {
 	half := &spirv.Interface{Capabilities: []spirv.Capability{spirv.CapabilityRoundingModeRTE}, Rounded: []uint32{16}}
 	single := &spirv.Interface{Capabilities: half.Capabilities, Rounded: []uint32{16, 32}}

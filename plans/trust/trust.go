@@ -1,6 +1,7 @@
-// Package trust remembers which plans may run on this computer. A plan is a program: its kernels take sizes and addresses as the plan says
-// them, and no reader of a plan from elsewhere can prove how far a kernel reaches. So a plan of any backend runs only if its digest is
-// recorded here: zincc has made it or derived it again, or the user has said so. A digest is of all bytes of a plan.
+// Package trust remembers which plans may run on this computer. A plan is a program: its kernels take sizes and
+// addresses as the plan says them, and no reader of a plan from elsewhere can prove how far a kernel reaches. So a plan
+// of any backend runs only if its digest is recorded here: zincc has made it or derived it again, or the user has said
+// so. A digest is of all bytes of a plan.
 package trust
 
 import (
@@ -50,8 +51,8 @@ func (e *UnknownError) Error() string {
 	return text
 }
 
-// Check fails with UnknownError for a plan that is not trusted. A plan that was not decoded from bytes is this program's own: it has made it, or
-// it is a part of it, as in programs of zincc compile --emit-go.
+// Check fails with UnknownError for a plan that is not trusted. A plan that was not decoded from bytes is this
+// program's own: it has made it, or it is a part of it, as in programs of zincc compile --emit-go.
 func Check(p *plans.Plan) error {
 	d, decoded := p.Digest()
 	if _, ok := accepted.Load(d); ok || !decoded {

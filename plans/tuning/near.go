@@ -23,7 +23,8 @@ type Near struct {
 // farthest is the distance beyond which rows say nothing of each other.
 const farthest = 4
 
-// Near returns the rows of decode sites like this one, the nearest first: sites with matrices, of the same entry and ops.
+// Near returns the rows of decode sites like this one, the nearest first: sites with matrices, of the same entry and
+// ops.
 func (t *Table) Near(site string) []Near {
 	here, ok := describe(site)
 	if t == nil || !ok {
@@ -94,8 +95,8 @@ func describe(site string) (d description, ok bool) {
 	return d, strings.HasPrefix(entry, "decode/") && d.all > 0
 }
 
-// distance says how far sites are apart: how many times as many bytes and elements of a row one has, as powers of two, and
-// by which share the bytes are of another type, twice.
+// distance says how far sites are apart: how many times as many bytes and elements of a row one has, as powers of two,
+// and by which share the bytes are of another type, twice.
 func (d description) distance(o description) float64 {
 	if d.what != o.what || len(d.types) != len(o.types) {
 		return math.Inf(1)

@@ -14,7 +14,8 @@ import (
 // bodyRate is how many bytes of a body must come in a second, behind Options.BodyTime.
 const bodyRate = 64 << 10
 
-// expectBody gives the body of a request its time, whoever reads it: without a reader the connection waits for its end before it closes.
+// expectBody gives the body of a request its time, whoever reads it: without a reader the connection waits for its end
+// before it closes.
 func (s *Server) expectBody(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.o.BodyTime))
@@ -34,7 +35,8 @@ var (
 	errBodies = &Error{Kind: unavailable, Code: "overloaded", Retry: time.Second, Message: "the server reads as much from others as it can"}
 )
 
-// readBody reads the JSON of a request. What comes counts against what all requests may hold until the call forgets its text.
+// readBody reads the JSON of a request. What comes counts against what all requests may hold until the call forgets its
+// text.
 func (c *call) readBody() error {
 	if media, _, err := mime.ParseMediaType(c.r.Header.Get("Content-Type")); err != nil || media != "application/json" && !strings.HasSuffix(media, "+json") {
 		return &Error{Kind: badMedia, Message: "the Content-Type must be application/json"}
@@ -78,8 +80,9 @@ func (c *call) body(v any) error {
 	})
 }
 
-// text works on the text of a request, when it is its turn: texts of all requests together take no more memory and processors than two of
-// the largest, and of long ones there is one at a time, so that others find room beside it. The work ends when the client goes.
+// text works on the text of a request, when it is its turn: texts of all requests together take no more memory and
+// processors than two of the largest, and of long ones there is one at a time, so that others find room beside it. The
+// work ends when the client goes.
 func (c *call) text(work func(ctx context.Context) error) error {
 	ctx := c.r.Context()
 	weight := min(c.s.o.MaxBody, max(c.size, leastText))

@@ -88,7 +88,8 @@ func TestSlowBodies(t *testing.T) {
 	}
 }
 
-// TestCrowd: more connections than a server takes, all of them waiting for one reason or another, do not keep the next one out.
+// TestCrowd: more connections than a server takes, all of them waiting for one reason or another, do not keep the next
+// one out.
 func TestCrowd(t *testing.T) {
 	x := newFixture(t, func(o *Options) { o.Connections = 20 })
 	addr := x.listen()
@@ -205,7 +206,8 @@ func TestLimitsOfText(t *testing.T) {
 	}
 }
 
-// TestTokensOfMinute: what a key uses is charged in full, whoever asks at once: no more comes through than the limit and what was begun within it.
+// TestTokensOfMinute: what a key uses is charged in full, whoever asks at once: no more comes through than the limit
+// and what was begun within it.
 func TestTokensOfMinute(t *testing.T) {
 	const limit = 60
 	x := newFixture(t, func(o *Options) { o.Keys = []Key{{Key: "one", Tokens: limit}} })

@@ -75,7 +75,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestRegexTools: the text of a custom tool is held to a regular expression, or the request is refused with what of it is not supported.
+// TestRegexTools: the text of a custom tool is held to a regular expression, or the request is refused with what of it
+// is not supported.
 func TestRegexTools(t *testing.T) {
 	x := newFixture(t, nil)
 	body := `{"input": "Hello", "tool_choice": "required", "tools": [{"type": "custom", "name": "code", "format": {"type": "grammar", "syntax": "regex", "definition": %q}}]}`
@@ -91,7 +92,8 @@ func TestRegexTools(t *testing.T) {
 	}
 }
 
-// TestOwnTools: tools of Anthropic's API that clients run are functions with the schemas that their documentation gives.
+// TestOwnTools: tools of Anthropic's API that clients run are functions with the schemas that their documentation
+// gives.
 func TestOwnTools(t *testing.T) {
 	x := newFixture(t, nil)
 	x.fake.answers["Hello"] = "<tool_call>\n{\"name\": \"bash\", \"arguments\": {\"command\": \"ls\"}}\n</tool_call>"

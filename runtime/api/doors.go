@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// doors keeps the connections of a server within a number. When one more comes, the one goes that has waited for longest: without a request,
-// sending one, or not reading its reply. Those whose request is worked on stay.
+// doors keeps the connections of a server within a number. When one more comes, the one goes that has waited for
+// longest: without a request, sending one, or not reading its reply. Those whose request is worked on stay.
 type doors struct {
 	most int
 	mu   sync.Mutex
@@ -93,7 +93,8 @@ func (c *call) busy(on bool) {
 	}
 }
 
-// connections is how many connections a server has at most that may open so many files: others are for models and devices.
+// connections is how many connections a server has at most that may open so many files: others are for models and
+// devices.
 func connections(files uint64) int {
 	const most, others = 4096, 64
 	return int(min(most, max(16, int64(min(files, 1<<20))*3/4-others)))

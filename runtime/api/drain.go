@@ -68,8 +68,9 @@ func (a *calls) cut() {
 
 var errBusy = errors.New("a step still runs on the device")
 
-// Drain lets no new request in, waits for those that run until ctx ends, cuts their answers short then,
-// and unloads all models. It returns soon after the end of ctx, at most lastWords and a second, and then with an error: a device is still busy.
+// Drain lets no new request in, waits for those that run until ctx ends, cuts their answers short then, and unloads all
+// models. It returns soon after the end of ctx, at most lastWords and a second, and then with an error: a device is
+// still busy.
 func (s *Server) Drain(ctx context.Context) error {
 	s.draining.Store(true)
 	end := context.AfterFunc(ctx, func() {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// TestModelEvents: what an editor reads that follows llama-server's router: states as objects, what the template can do, and changes as they come.
+// TestModelEvents: what an editor reads that follows llama-server's router: states as objects, what the template can
+// do, and changes as they come.
 func TestModelEvents(t *testing.T) {
 	x := newFixture(t, func(o *Options) {
 		o.Served = append(o.Served, &Served{Names: []string{"odd"}, Open: func(context.Context) (*Model, error) { return nil, errors.New("no such op") }})

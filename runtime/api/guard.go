@@ -127,7 +127,8 @@ func (u *user) spend(tokens int) {
 	}
 }
 
-// take takes all of the tokens: the balance may become negative, and the key then waits until its tokens of a minute have paid the debt.
+// take takes all of the tokens: the balance may become negative, and the key then waits until its tokens of a minute
+// have paid the debt.
 func (u *user) take(tokens int) {
 	for now := time.Now(); tokens > 0; {
 		n := min(tokens, u.tokens.Burst()) // a limiter gives no more at once

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// keepAlive is how long a model stays in memory behind its last use, as Ollama's API has it: seconds, or a text such as 5m; less than 0 is
-// for as long as others do not need the memory.
+// keepAlive is how long a model stays in memory behind its last use, as Ollama's API has it: seconds, or a text such as
+// 5m; less than 0 is for as long as others do not need the memory.
 type keepAlive struct{ d *time.Duration }
 
 func (k *keepAlive) decode(_ *decoder, raw []byte, path string) error {

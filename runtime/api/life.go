@@ -53,7 +53,8 @@ type status struct {
 	Status string `json:"status"`
 }
 
-// ready is an error where a server of one model does not have it yet; one of several, or of a folder, has none until it is asked.
+// ready is an error where a server of one model does not have it yet; one of several, or of a folder, has none until it
+// is asked.
 func (s *Server) ready() error {
 	all := s.pool.all()
 	if s.o.Folder || len(all) != 1 {

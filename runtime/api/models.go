@@ -19,7 +19,8 @@ type modelJSON struct {
 	Meta    map[string]any `json:"meta,omitempty"`
 }
 
-// modelStatus is the state as llama-server has it, when it serves several models: a broken one is unloaded, and has failed.
+// modelStatus is the state as llama-server has it, when it serves several models: a broken one is unloaded, and has
+// failed.
 type modelStatus struct {
 	Value  string `json:"value"`
 	Failed bool   `json:"failed,omitempty"`

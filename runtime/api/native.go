@@ -225,7 +225,8 @@ func handleSlots(c *call) error {
 	return c.reply(all)
 }
 
-// slots are those of a model as the key may see them: how much they hold is of who uses them, so that a key without admin sees their states.
+// slots are those of a model as the key may see them: how much they hold is of who uses them, so that a key without
+// admin sees their states.
 func (c *call) slots(st engine.Stats) []engine.SlotStats {
 	if c.user == nil || c.user.Admin {
 		return st.Slots

@@ -104,7 +104,8 @@ func TestOllamaGenerate(t *testing.T) {
 	}
 }
 
-// TestOllamaKeepAlive: a model leaves the memory when its time is over, counted from its last use, and not while it is used.
+// TestOllamaKeepAlive: a model leaves the memory when its time is over, counted from its last use, and not while it is
+// used.
 func TestOllamaKeepAlive(t *testing.T) {
 	x := newFixture(t, nil)
 	state := func() string {

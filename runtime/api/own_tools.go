@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ownTools are the tools of Anthropic's API that a client runs and whose schemas its models know by heart. Others are told them as
-// those of functions.
+// ownTools are the tools of Anthropic's API that a client runs and whose schemas its models know by heart. Others are
+// told them as those of functions.
 var ownTools = []struct {
 	kind   string // without its date
 	about  string

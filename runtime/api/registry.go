@@ -59,7 +59,8 @@ func (p *pool) state(s *Served) (state, why string) {
 	return "loaded", ""
 }
 
-// Offer replaces what is served. Models that are in it as they were stay loaded; the others are unloaded when nobody uses them.
+// Offer replaces what is served. Models that are in it as they were stay loaded; the others are unloaded when nobody
+// uses them.
 func (s *Server) Offer(served []*Served) {
 	p := s.pool
 	p.mu.Lock()

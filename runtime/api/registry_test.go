@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// TestOffer holds that what is served may change: models that stay keep loaded, those that go are unloaded when nobody uses them.
+// TestOffer holds that what is served may change: models that stay keep loaded, those that go are unloaded when nobody
+// uses them.
 func TestOffer(t *testing.T) {
 	var x *fixture
 	closed := make(chan string, 4)

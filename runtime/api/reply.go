@@ -62,7 +62,8 @@ func (w *replyWriter) FlushError() error {
 	return w.rc.Flush()
 }
 
-// give gives the connection up: a read or a write that waits ends, and none begins. It may be called while others use w.
+// give gives the connection up: a read or a write that waits ends, and none begins. It may be called while others use
+// w.
 func (w *replyWriter) give() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

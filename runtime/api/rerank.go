@@ -10,8 +10,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
-// rerankRequest is the body of POST /v1/rerank, as llama-server, Jina and Cohere have it; texts instead of documents is the
-// form of text-embeddings-inference.
+// rerankRequest is the body of POST /v1/rerank, as llama-server, Jina and Cohere have it; texts instead of documents is
+// the form of text-embeddings-inference.
 type rerankRequest struct {
 	Model           string    `json:"model"`
 	Query           string    `json:"query"`
@@ -147,8 +147,8 @@ func handleRerank(c *call) error {
 	}{"list", c.asked, rows, usage{tokens, tokens}})
 }
 
-// ranking returns the tokens that a model that ranks texts reads of the query and each document. What these say is text, whatever
-// the template's special tokens are.
+// ranking returns the tokens that a model that ranks texts reads of the query and each document. What these say is
+// text, whatever the template's special tokens are.
 func (q *rerankRequest) ranking(ctx context.Context, m *Model, all []string, param string) ([][]int32, error) {
 	if m.Rank == "" {
 		return nil, unsupported("model", "this model does not rank texts: /v1/rerank is for models such as Qwen3-Reranker (pooling_type rank)")

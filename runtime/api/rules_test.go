@@ -46,7 +46,8 @@ func TestAtOnce(t *testing.T) {
 	x.settled()
 }
 
-// TestOrigins: what may not use the server is refused by its form, and caches are told that replies depend on the origin.
+// TestOrigins: what may not use the server is refused by its form, and caches are told that replies depend on the
+// origin.
 func TestOrigins(t *testing.T) {
 	x := newFixture(t, func(o *Options) { o.Loopback, o.Origins = true, []string{"https://page.example"} })
 	for _, c := range []struct {
@@ -77,7 +78,8 @@ func TestOrigins(t *testing.T) {
 	}
 }
 
-// TestSlowReader: a client that reads slowly, but reads, gets all of a stream that takes longer than it may leave a part unread.
+// TestSlowReader: a client that reads slowly, but reads, gets all of a stream that takes longer than it may leave a
+// part unread.
 func TestSlowReader(t *testing.T) {
 	x := newFixture(t, func(o *Options) { o.Stall = 150 * time.Millisecond })
 	x.fake.answers["Hello"], x.fake.delay = strings.Repeat("more and ", 100), 2*time.Millisecond

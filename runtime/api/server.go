@@ -365,8 +365,8 @@ func (s *Server) Asked() <-chan struct{} { return s.drain }
 // Lost receives the error of a device that is gone: the process should end.
 func (s *Server) Lost() <-chan error { return s.lost }
 
-// watch waits for the end of a model's device. If only the model's file has gone, the model is unloaded, and whoever asks for it the next time
-// learns what is wrong with the file.
+// watch waits for the end of a model's device. If only the model's file has gone, the model is unloaded, and whoever
+// asks for it the next time learns what is wrong with the file.
 func (s *Server) watch(l *loaded) {
 	select {
 	case <-l.gone:

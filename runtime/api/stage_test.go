@@ -9,7 +9,8 @@ import (
 	"github.com/zincc-dev/zincc/internal/progress"
 )
 
-// TestStage: while a model is compiled and loaded, health, load and requests that waited long enough say so, and how far it is.
+// TestStage: while a model is compiled and loaded, health, load and requests that waited long enough say so, and how
+// far it is.
 func TestStage(t *testing.T) {
 	compiling, load, begun := make(chan struct{}), make(chan struct{}), make(chan struct{}, 2)
 	var x *fixture

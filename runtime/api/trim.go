@@ -9,7 +9,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/talk"
 )
 
-// turn makes the request that answers the conversation; of one that does not fit and may be trimmed, without its first turns.
+// turn makes the request that answers the conversation; of one that does not fit and may be trimmed, without its first
+// turns.
 func (q *talkRequest) turn(ctx context.Context, m *Model, conv *chat.Conversation, o talk.Options) (*talk.Turn, error) {
 	for {
 		t, err := m.turn(ctx, *conv, o)
@@ -33,7 +34,8 @@ func (q *talkRequest) turn(ctx context.Context, m *Model, conv *chat.Conversatio
 	}
 }
 
-// answerRoom is how many positions a trimmed conversation leaves: what the answer may have, but a quarter of all at most.
+// answerRoom is how many positions a trimmed conversation leaves: what the answer may have, but a quarter of all at
+// most.
 func answerRoom(m *Model, most *int) int {
 	room := m.Header.Ctx / 4
 	if most != nil && *most >= 0 {
@@ -42,8 +44,8 @@ func answerRoom(m *Model, most *int) int {
 	return room
 }
 
-// withoutFirst returns messages without the first turns, which have that share of the text or more: a turn goes from one message of the user
-// to the next. What is said by the system stays, and so does the last turn.
+// withoutFirst returns messages without the first turns, which have that share of the text or more: a turn goes from
+// one message of the user to the next. What is said by the system stays, and so does the last turn.
 func withoutFirst(all []chat.Message, share float64) []chat.Message {
 	size := func(m chat.Message) int {
 		n := len(m.Content) + len(m.Reasoning) + 8

@@ -161,7 +161,8 @@ func Run(ctx context.Context, plan *plans.Plan, exec runtime.Executor, t Test, r
 	return r, nil
 }
 
-// counter notes which entries run, and where. What that takes is added up later: a token's dispatches take as long to count as some of them to run.
+// counter notes which entries run, and where. What that takes is added up later: a token's dispatches take as long to
+// count as some of them to run.
 type counter struct {
 	runtime.Executor
 	session *runtime.Session

@@ -41,7 +41,8 @@ type probe struct {
 	budget *jinja.Budget // of all renders
 }
 
-// probeText is how long a text may be that a probe looks at, in bytes: probes say little, and so do the tools that come with them.
+// probeText is how long a text may be that a probe looks at, in bytes: probes say little, and so do the tools that come
+// with them.
 const probeText = 64 << 10
 
 var probeTools = []json.RawMessage{

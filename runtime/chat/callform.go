@@ -29,8 +29,8 @@ var formCalls = []Call{
 	{ID: "zq0000002", Name: probeCall + "a", Arguments: `{"ka": "zqmore"}`},
 }
 
-// CallForm returns how calls of the tool of this name are written. It returns false where arguments are neither JSON nor stand
-// between marks, or where the template does not show it.
+// CallForm returns how calls of the tool of this name are written. It returns false where arguments are neither JSON
+// nor stand between marks, or where the template does not show it.
 func (t *Template) CallForm(name string) (CallForm, bool) {
 	var f CallForm
 	if t.dialect.Calls == "" || t.dialect.Calls == harmonyName || !callName.MatchString(name) {
@@ -126,8 +126,8 @@ func (t *Template) readsForm(f CallForm, name string) bool {
 	return !slices.ContainsFunc(m.Calls, func(c Call) bool { return c.Name != name || c.Arguments != args })
 }
 
-// formOf renders an answer with n calls, and cuts it where the arguments stand: what is before those of the first, between them, and
-// behind those of the last.
+// formOf renders an answer with n calls, and cuts it where the arguments stand: what is before those of the first,
+// between them, and behind those of the last.
 func (p *probe) formOf(n int, args *ArgForm) (before, between, behind string, ok bool) {
 	c := Conversation{Tools: probeTools, Messages: []Message{ask, {Role: "assistant", Calls: formCalls[:n]}}}
 	out, ok := p.render(c)

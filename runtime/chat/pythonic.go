@@ -158,7 +158,8 @@ func (p *pythonReader) unquoted(quote byte) (text string, n int, whole bool) {
 	return b.String(), 0, false
 }
 
-// escaped reads what begins with a backslash, as JSON and Python have it; 0: more text is needed. Anything but an escape is text.
+// escaped reads what begins with a backslash, as JSON and Python have it; 0: more text is needed. Anything but an
+// escape is text.
 func escaped(s string) (text string, size int) {
 	if len(s) < 2 {
 		return "", 0

@@ -26,7 +26,8 @@ func TestNamesOfCalls(t *testing.T) {
 	}
 }
 
-// TestKindOfArgument: where the model says whether a value is text, that counts, whatever the tool's schema says or leaves open.
+// TestKindOfArgument: where the model says whether a value is text, that counts, whatever the tool's schema says or
+// leaves open.
 func TestKindOfArgument(t *testing.T) {
 	for _, c := range []struct{ tool, key, kind, want string }{
 		{"look_up", "n", "true", `{"n": "2"}`}, {"look_up", "n", "false", `{"n": 2}`}, {"look_up", "word", "false", `{"word": 2}`}, {"other", "x", "false", `{"x": 2}`}, {"other", "x", "true", `{"x": "2"}`},

@@ -109,7 +109,8 @@ func (t *Template) Tokens() (bos, eos string) { return t.bos, t.eos }
 // Source returns the text of the template.
 func (t *Template) Source() string { return t.source }
 
-// Render returns what the model reads. Messages that the template has no place for become parts of others. It ends with the error of ctx.
+// Render returns what the model reads. Messages that the template has no place for become parts of others. It ends with
+// the error of ctx.
 func (t *Template) Render(ctx context.Context, c Conversation) ([]text.Span, error) {
 	c.Messages = t.fold(c.Messages)
 	return t.render(ctx, c, t.dialect, nil)

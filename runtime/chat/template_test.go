@@ -144,8 +144,8 @@ func TestAs(t *testing.T) {
 	}
 }
 
-// TestCallsLeftOut: where a template writes tools and no calls, and the vocabulary has the marks of a form, calls are written
-// behind the content, with marks that are control tokens and arguments that are none.
+// TestCallsLeftOut: where a template writes tools and no calls, and the vocabulary has the marks of a form, calls are
+// written behind the content, with marks that are control tokens and arguments that are none.
 func TestCallsLeftOut(t *testing.T) {
 	v := plans.Vocab{
 		ChatTemplate: "{{ tools | tojson }}\n{% for m in messages %}{{ '<|im_start|>' + m.role + '\n' + m.content + '<|im_end|>\n' }}{% endfor %}",

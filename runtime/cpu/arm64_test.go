@@ -18,8 +18,9 @@ import (
 	"github.com/zincc-dev/zincc/runtime/host"
 )
 
-// TestARM64 runs models on emulated processors, with and without dot products of unsigned and signed bytes: all layers write the
-// oracle's texts, and each dispatch of one agrees with it. A processor without them refuses the plans that have them.
+// TestARM64 runs models on emulated processors, with and without dot products of unsigned and signed bytes: all layers
+// write the oracle's texts, and each dispatch of one agrees with it. A processor without them refuses the plans that
+// have them.
 func TestARM64(t *testing.T) {
 	if testing.Short() {
 		t.Skip("TestNothingIsMissing of internal/tools/makeobjects lowers kernels for arm64, TestTexts runs the models on this processor")

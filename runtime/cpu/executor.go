@@ -30,7 +30,8 @@ type Executor struct {
 // Options say how to run a plan.
 type Options struct {
 	Threads int // 0: as many as GOMAXPROCS says
-	// Keep is a folder in which weights are kept in the layouts of the plan, to be mapped the next time; "": they are not.
+	// Keep is a folder in which weights are kept in the layouts of the plan, to be mapped the next time; "": they are
+	// not.
 	Keep string
 	// Said gets a line where kept weights are refused or cannot be kept: the plan runs all the same. nil: nobody.
 	Said func(line string)

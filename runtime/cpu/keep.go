@@ -45,8 +45,8 @@ func (m *memory) find(ctx context.Context, plan *plans.Plan, src *plans.Source, 
 	}
 }
 
-// keep keeps the weights of a plan, which lie one behind the other. Where that fails, or the model was written while they were read, the plan
-// runs all the same.
+// keep keeps the weights of a plan, which lie one behind the other. Where that fails, or the model was written while
+// they were read, the plan runs all the same.
 func keep(ctx context.Context, plan *plans.Plan, src *plans.Source, data []byte, o Options) {
 	key, parts, err := keptAs(plan, src)
 	if err == nil {

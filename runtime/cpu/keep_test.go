@@ -12,8 +12,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/cpu"
 )
 
-// TestKeep runs a plan from weights that were kept: tokens are the same. A damaged file, and one of a model that was written since,
-// is not used; one that is written meanwhile is not kept; a folder that cannot be is no reason to fail.
+// TestKeep runs a plan from weights that were kept: tokens are the same. A damaged file, and one of a model that was
+// written since, is not used; one that is written meanwhile is not kept; a folder that cannot be is no reason to fail.
 func TestKeep(t *testing.T) {
 	plan, _ := compile(t)
 	path := filepath.Join(t.TempDir(), "plan.bin")

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// nodes are the processors of each part of a computer that has memory of its own, by their numbers, ascending. There are none where
-// all memory is as near, or where the system does not say.
+// nodes are the processors of each part of a computer that has memory of its own, by their numbers, ascending. There
+// are none where all memory is as near, or where the system does not say.
 type nodes [][]int
 
-// readNodes reads what Linux shows below /sys/devices/system/node, of the processors that this program may use. Nodes without
-// any, such as memory behind a bus, do not count.
+// readNodes reads what Linux shows below /sys/devices/system/node, of the processors that this program may use. Nodes
+// without any, such as memory behind a bus, do not count.
 func readNodes(sys fs.FS, may func(processor int) bool) nodes {
 	names, err := fs.Glob(sys, "node[0-9]*")
 	if err != nil || len(names) < 2 {
@@ -66,8 +66,8 @@ func parseList(text string) (list []int, ok bool) {
 	return list, true
 }
 
-// of returns the node of each of some threads: as many on a node as it has processors, by shares, those of a node one behind the
-// other. Without nodes it is nil.
+// of returns the node of each of some threads: as many on a node as it has processors, by shares, those of a node one
+// behind the other. Without nodes it is nil.
 func (n nodes) of(threads int) []int {
 	if n == nil {
 		return nil

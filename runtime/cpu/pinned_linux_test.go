@@ -16,8 +16,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/cpu"
 )
 
-// TestOnNodes runs a plan as on two nodes, each of which has a processor of this computer: all threads but the caller's are on their
-// nodes' processors, tokens are the same, and nobody stays there afterwards.
+// TestOnNodes runs a plan as on two nodes, each of which has a processor of this computer: all threads but the caller's
+// are on their nodes' processors, tokens are the same, and nobody stays there afterwards.
 func TestOnNodes(t *testing.T) {
 	plan, src := compile(t)
 	tokens := greedy(t, plan, open(t, 2, plan, src), 9)
@@ -42,8 +42,8 @@ func TestOnNodes(t *testing.T) {
 	}
 }
 
-// stay waits until as many threads as want says stay on each of the processors: those that have touched pages end by themselves, but for the
-// process's first, which Go keeps, asleep, once a goroutine that is locked to it has ended.
+// stay waits until as many threads as want says stay on each of the processors: those that have touched pages end by
+// themselves, but for the process's first, which Go keeps, asleep, once a goroutine that is locked to it has ended.
 func stay(t *testing.T, when string, want map[int]int) {
 	t.Helper()
 	var all, others map[int]int
@@ -74,7 +74,8 @@ func processors(t *testing.T) (first, last int) {
 	return first, last
 }
 
-// pinned counts the threads of this process that may run on one processor only, by its number, and those without its first.
+// pinned counts the threads of this process that may run on one processor only, by its number, and those without its
+// first.
 func pinned(t *testing.T) (all, others map[int]int) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/self/task/*/status")

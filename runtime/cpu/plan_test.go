@@ -175,8 +175,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestTexts has every layer of a dense model and of one with experts write what the oracle writes, and compares dispatches of the first
-// with it.
+// TestTexts has every layer of a dense model and of one with experts write what the oracle writes, and compares
+// dispatches of the first with it.
 func TestTexts(t *testing.T) {
 	for _, m := range []shortModel{gopher, gopherMoE} {
 		data, err := encode(target.CPU, m.file, m.entries...)
@@ -273,7 +273,8 @@ func TestThreads(t *testing.T) {
 	}
 }
 
-// workers counts the goroutines that work for a team. Goroutines of Go's own come and go, so their number does not tell.
+// workers counts the goroutines that work for a team. Goroutines of Go's own come and go, so their number does not
+// tell.
 func workers() int {
 	stacks := make([]byte, 1<<20)
 	return bytes.Count(stacks[:goruntime.Stack(stacks, true)], []byte("cpu.(*team).work("))

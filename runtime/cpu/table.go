@@ -38,10 +38,10 @@ func put[T any](b *builder, n int) []T {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b.mem[at:b.used]))), n)
 }
 
-// How a dispatch is cut into chunks, by what it takes one core. A chunk costs a claim, and in a projection x is rounded for each. So every
-// thread has one, if that is worth while; more where they are long, so that others can help a thread that the system has taken away.
-// In attention nothing is done anew for a chunk, and workgroups differ: those of positions that are not there yet come last and have nothing
-// to do.
+// How a dispatch is cut into chunks, by what it takes one core. A chunk costs a claim, and in a projection x is rounded
+// for each. So every thread has one, if that is worth while; more where they are long, so that others can help a thread
+// that the system has taken away. In attention nothing is done anew for a chunk, and workgroups differ: those of
+// positions that are not there yet come last and have nothing to do.
 const (
 	shortestChunk   = 500e-9 // seconds
 	lightChunk      = 250e-9 // of one that fills lightShared bytes of shared memory at most
@@ -53,7 +53,8 @@ const (
 	coreFLOPs       = 256e9
 )
 
-// chunkOf is how many workgroups of a dispatch a thread takes at a time. What grows with the cache counts as at the end of the context.
+// chunkOf is how many workgroups of a dispatch a thread takes at a time. What grows with the cache counts as at the end
+// of the context.
 func chunkOf(p *plans.Plan, d *plans.Dispatch, workgroups uint64, threads int) uint64 {
 	c, shared := d.Cost.At(p.Header.Ctx), p.Pipelines[d.Pipeline].Shared
 	seconds := max(float64(c.ReadBytes+c.WriteBytes)/coreBytes, float64(c.FLOPs)/coreFLOPs)

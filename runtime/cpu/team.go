@@ -14,7 +14,8 @@ import (
 // faster than a thread wakes up.
 const spin = 50 * time.Microsecond
 
-// fewThreads are those whose calls of the driver block. With 16, which take turns to begin and to end a call, gopher was up to 14 % slower so.
+// fewThreads are those whose calls of the driver block. With 16, which take turns to begin and to end a call, gopher
+// was up to 14 % slower so.
 const fewThreads = 4
 
 // team is the threads that run tables: that of the caller, and others that wait for it.
@@ -54,8 +55,8 @@ type thread struct {
 	wake    chan struct{}
 }
 
-// newTeam starts n threads, one of which is the caller's, with so many bytes of scratch memory each. Where there are nodes, the
-// others stay on theirs.
+// newTeam starts n threads, one of which is the caller's, with so many bytes of scratch memory each. Where there are
+// nodes, the others stay on theirs.
 func newTeam(n int, on nodes, scratch int64) (*team, error) {
 	driver, err := native.TheDriver()
 	if err != nil {

@@ -71,7 +71,8 @@ func TestTeam(t *testing.T) {
 	}
 }
 
-// TestSleep holds that a thread which falls asleep while a job is posted is not missed: it sees the job or is woken, once.
+// TestSleep holds that a thread which falls asleep while a job is posted is not missed: it sees the job or is woken,
+// once.
 func TestSleep(t *testing.T) {
 	const rounds = 20000
 	th, posted := &thread{wake: make(chan struct{}, 1)}, uint64(0)
@@ -179,7 +180,8 @@ func TestState(t *testing.T) {
 	}
 }
 
-// TestChunks checks how work is cut: a chunk a thread once that saves anything, more of what takes long, and attention finer.
+// TestChunks checks how work is cut: a chunk a thread once that saves anything, more of what takes long, and attention
+// finer.
 func TestChunks(t *testing.T) {
 	const ctx, us = 1000, 32000 // bytes that take a core a microsecond
 	for _, c := range []struct {

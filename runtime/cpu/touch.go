@@ -7,8 +7,8 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// The system puts a page into the memory of the node whose processor writes to it first. So where there are several nodes, the pages
-// of weights are touched before they are filled: by a thread on the node whose threads will read them.
+// The system puts a page into the memory of the node whose processor writes to it first. So where there are several
+// nodes, the pages of weights are touched before they are filled: by a thread on the node whose threads will read them.
 
 // touchUnit is what pages are touched by: those of the smallest size.
 const touchUnit = 4 << 10
@@ -25,8 +25,9 @@ type use struct {
 	workgroups, chunk uint64
 }
 
-// readersOf finds the dispatches of the entry for one row that read a whole weight: each workgroup its share, in their order. One of which parts are
-// read that are found out only then, as of experts and embeddings, belongs to all threads in turn.
+// readersOf finds the dispatches of the entry for one row that read a whole weight: each workgroup its share, in their
+// order. One of which parts are read that are found out only then, as of experts and embeddings, belongs to all threads
+// in turn.
 func readersOf(p *plans.Plan, threads int) readers {
 	r := readers{threads, map[string]use{}}
 	for i := range p.Entries {

@@ -8,8 +8,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/cpu"
 )
 
-// TestReaders compares who is said to read a weight with the chunks of workgroups that threads own: number i is of thread i modulo
-// their number.
+// TestReaders compares who is said to read a weight with the chunks of workgroups that threads own: number i is of
+// thread i modulo their number.
 func TestReaders(t *testing.T) {
 	plan, _ := compile(t)
 	e := &plan.Entries[slices.IndexFunc(plan.Entries, func(e plans.Entry) bool { return e.Name == "decode/1" })]
@@ -46,7 +46,8 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// TestReadersByHand has what weights' readers are by the rule: 100 workgroups share a weight, whose dispatch takes a core so many microseconds.
+// TestReadersByHand has what weights' readers are by the rule: 100 workgroups share a weight, whose dispatch takes a
+// core so many microseconds.
 func TestReadersByHand(t *testing.T) {
 	const bytes, us = 100 << 14, 32000 // bytes that take a core a microsecond
 	for _, c := range []struct {

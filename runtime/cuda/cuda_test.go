@@ -218,7 +218,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestSharedMemory holds that kernels ask for shared memory beyond what they declare, for all of it, and for none otherwise.
+// TestSharedMemory holds that kernels ask for shared memory beyond what they declare, for all of it, and for none
+// otherwise.
 func TestSharedMemory(t *testing.T) {
 	f := withFake(t)
 	dr, err := load()
@@ -238,7 +239,8 @@ func TestSharedMemory(t *testing.T) {
 	}
 }
 
-// TestCache checks that machine code is kept for one architecture and driver, and made again where somebody else has written it.
+// TestCache checks that machine code is kept for one architecture and driver, and made again where somebody else has
+// written it.
 func TestCache(t *testing.T) {
 	f := withFake(t)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())

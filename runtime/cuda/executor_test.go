@@ -114,7 +114,8 @@ func TestGraph(t *testing.T) {
 		if len(g.nodes) != len(e.Dispatches) {
 			t.Fatalf("%s: %d nodes", e.Name, len(g.nodes))
 		}
-		// The last dispatch of a prompt's step comes first, the first of a token's last: put nodes back by their argument and kernel.
+		// The last dispatch of a prompt's step comes first, the first of a token's last: put nodes back by their
+		// argument and kernel.
 		at := make([]int, len(e.Dispatches))
 		for i := range e.Dispatches {
 			for j, node := range g.nodes {

@@ -95,8 +95,8 @@ func (d *Device) function(kernel, entry string, workgroup, shared int, ptx []byt
 	return f, nil
 }
 
-// machineCode returns what the driver makes of PTX, now or earlier: the user's cache folder keeps it for this architecture and driver. Drivers
-// trust what they get, so nobody else may have written it.
+// machineCode returns what the driver makes of PTX, now or earlier: the user's cache folder keeps it for this
+// architecture and driver. Drivers trust what they get, so nobody else may have written it.
 func (d *Device) machineCode(ptx []byte) ([]byte, error) {
 	cache, notKept := private.Open(fmt.Sprintf("cubins/%s-%d", d.Info.ArchName(), d.Info.Driver))
 	sum := sha256.Sum256(ptx)

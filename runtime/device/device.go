@@ -26,8 +26,8 @@ type opener func(ctx context.Context, index int, plan *plans.Plan, src *plans.So
 type Options struct {
 	// Progress is called with the number of bytes as weights arrive on the device.
 	Progress func(int64)
-	// Keep is a folder in which a processor's weights are kept in their layout in memory, so that it need not be computed again; "": they
-	// are not kept. With Keep, Open refuses other devices that are named.
+	// Keep is a folder in which a processor's weights are kept in their layout in memory, so that it need not be
+	// computed again; "": they are not kept. With Keep, Open refuses other devices that are named.
 	Keep string
 	// Said gets a line when weights are kept or cannot be kept, and when kept ones are refused.
 	Said func(line string)
@@ -57,10 +57,10 @@ var backends = []backend{
 	}},
 }
 
-// Open makes an executor of plan on the named device: "cpu", "host", "cuda" or "vulkan"
-// (the best device that meets the plan's requirements), "cuda:I", "vulkan:I", or "auto",
-// a device of the plan's backend. host runs every plan, the others run plans of their backend. It refuses a plan that nobody trusts
-// (package plans/trust): no executor judges what kernels reach.
+// Open makes an executor of plan on the named device: "cpu", "host", "cuda" or "vulkan" (the best device that meets the
+// plan's requirements), "cuda:I", "vulkan:I", or "auto", a device of the plan's backend. host runs every plan, the
+// others run plans of their backend. It refuses a plan that nobody trusts (package plans/trust): no executor judges
+// what kernels reach.
 func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source, o Options) (runtime.Executor, error) {
 	kind, index, err := parse(name)
 	if err != nil {
@@ -139,7 +139,8 @@ func list(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// IsGPU reports whether name names a backend with numbered devices, such as cuda or vulkan:1; the device need not exist.
+// IsGPU reports whether name names a backend with numbered devices, such as cuda or vulkan:1; the device need not
+// exist.
 func IsGPU(name string) bool {
 	kind, _, _ := strings.Cut(name, ":")
 	return slices.ContainsFunc(backends, func(b backend) bool { return b.numbered && b.name == kind })

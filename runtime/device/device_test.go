@@ -37,8 +37,8 @@ func TestUnknown(t *testing.T) {
 	}
 }
 
-// TestKeepElsewhere checks that a folder for a processor's weights is refused where another device was asked for by name, and hinders no plan that goes to
-// its own.
+// TestKeepElsewhere checks that a folder for a processor's weights is refused where another device was asked for by
+// name, and hinders no plan that goes to its own.
 func TestKeepElsewhere(t *testing.T) {
 	const refusal = "weights are kept for the processor alone, and this plan runs on cuda"
 	plan := &plans.Plan{Require: plans.Requirements{Backend: plans.CUDA}} // which runs nowhere

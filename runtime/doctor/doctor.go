@@ -1,5 +1,5 @@
-// Package doctor looks for what keeps plans from running on a computer, or from running as fast as they could, and says what to do. It reads
-// and changes nothing.
+// Package doctor looks for what keeps plans from running on a computer, or from running as fast as they could, and says
+// what to do. It reads and changes nothing.
 package doctor
 
 import (

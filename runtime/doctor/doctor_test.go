@@ -33,7 +33,8 @@ func (g guarded) Open(name string) (fs.File, error) {
 
 const denied = fs.ModeCharDevice
 
-// machine is a computer of testdata. Its files are below root/; one that holds "-> x" is a link, one that holds "denied" may not be opened.
+// machine is a computer of testdata. Its files are below root/; one that holds "-> x" is a link, one that holds
+// "denied" may not be opened.
 func machine(t *testing.T, a *txtar.Archive) (m *Machine, want string) {
 	t.Helper()
 	tree := fstest.MapFS{}

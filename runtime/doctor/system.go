@@ -13,7 +13,8 @@ import (
 	"github.com/zincc-dev/zincc/internal/table"
 )
 
-// clocks looks at what holds clocks down: levels and power limits of AMD's cards, the profile of the computer, the processor's governor.
+// clocks looks at what holds clocks down: levels and power limits of AMD's cards, the profile of the computer, the
+// processor's governor.
 func clocks(m *Machine) []Finding {
 	var all []Finding
 	for _, c := range m.cards() {
@@ -124,7 +125,8 @@ func (m *Machine) groupLimits() (memory int64, cpus float64) {
 	return memory, cpus
 }
 
-// limitsOf lowers the limits to those of a group, of the second kind of groups if it has no controllers, else of the first.
+// limitsOf lowers the limits to those of a group, of the second kind of groups if it has no controllers, else of the
+// first.
 func (m *Machine) limitsOf(controllers, group string, memory *int64, cpus *float64) {
 	at := path.Join("sys/fs/cgroup", controllers, group)
 	file, quotaFile, periodFile := "memory.max", "cpu.max", ""

@@ -97,8 +97,8 @@ type Work interface {
 // Fence is the number of a submission. Submissions count from 1; waiting for 0 is done at once.
 type Fence uint64
 
-// Stage is dispatches and copies that do not depend on each other: they may run at once, in any order. They begin in the
-// order of the lists where the device takes them one by one. A stage begins when all before it has ended and is
+// Stage is dispatches and copies that do not depend on each other: they may run at once, in any order. They begin in
+// the order of the lists where the device takes them one by one. A stage begins when all before it has ended and is
 // visible, also in works that were submitted before.
 type Stage struct {
 	Dispatches []Dispatch

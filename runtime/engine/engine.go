@@ -4,19 +4,19 @@
 //
 // # The same answer
 //
-// Decode entries of all widths give the same bits, so other sequences in a step make no
-// difference. Only positions decide where a prompt is cut, never load: at the ends of
-// pieces, which follow from the predicted times of the plan and Options.ITL. So other requests make no difference either.
-// A request reuses what a slot holds of its own owner's requests, up to a cut that a prompt was read to: all before was written in the same
-// pieces, so the answer has the same bits as without any cache. What was generated behind it is read again as a part of the prompt,
-// since decode entries write other last bits than those of prompts. For models with recurrent state that cut is the last one
-// within Request.Turn, where the state is kept.
+// Decode entries of all widths give the same bits, so other sequences in a step make no difference. Only positions
+// decide where a prompt is cut, never load: at the ends of pieces, which follow from the predicted times of the plan
+// and Options.ITL. So other requests make no difference either. A request reuses what a slot holds of its own owner's
+// requests, up to a cut that a prompt was read to: all before was written in the same pieces, so the answer has the
+// same bits as without any cache. What was generated behind it is read again as a part of the prompt, since decode
+// entries write other last bits than those of prompts. For models with recurrent state that cut is the last one within
+// Request.Turn, where the state is kept.
 //
 // So a request with a seed has one answer. All this holds for one plan, device and driver, and one bound ITL.
 //
-// Options.ReuseAnswers is an exception that a program declares. There the next turn of a conversation, a prompt that begins with an earlier one
-// up to its Turn, goes on from where both agree, within the answer, too, and prompts of models with recurrent state are also cut at
-// Request.Turn. Then an answer depends on whether its slot was kept.
+// Options.ReuseAnswers is an exception that a program declares. There the next turn of a conversation, a prompt that
+// begins with an earlier one up to its Turn, goes on from where both agree, within the answer, too, and prompts of
+// models with recurrent state are also cut at Request.Turn. Then an answer depends on whether its slot was kept.
 package engine
 
 import (
@@ -58,8 +58,8 @@ type Options struct {
 	Queue int
 	// Patience is how long a request may wait for a slot; 0: without end.
 	Patience time.Duration
-	// ReuseAnswers lets the next turn of a conversation go on from the answer that its slot holds. It computes less; its answer may have other bits
-	// than that of the same request elsewhere.
+	// ReuseAnswers lets the next turn of a conversation go on from the answer that its slot holds. It computes less;
+	// its answer may have other bits than that of the same request elsewhere.
 	ReuseAnswers bool
 }
 

@@ -110,7 +110,8 @@ func TestLoad(t *testing.T) {
 		if rings {
 			addRings(p)
 		}
-		// Where prompts go on from answers that others have left, answers are the same only if the rows of all entries are alike.
+		// Where prompts go on from answers that others have left, answers are the same only if the rows of all entries
+		// are alike.
 		alike := rapid.Bool().Draw(rt, "alike")
 		o := engine.Options{ReuseAnswers: alike && rapid.Bool().Draw(rt, "reuse answers")}
 		slow := rapid.SampledFrom([]float64{1, 0.5, 3}).Draw(rt, "slow")

@@ -78,7 +78,8 @@ func (s *seq) draw(logits []float32, forbidden []int32) (int32, error) {
 	return id, err
 }
 
-// follows says whether what the device chose is what the format and the parameters make of it, so that no logits are needed.
+// follows says whether what the device chose is what the format and the parameters make of it, so that no logits are
+// needed.
 func (s *seq) follows(id int32) bool {
 	f := s.format
 	if f == nil || !f.begun || !f.plain || len(s.forced) > 0 || s.owed != nil || s.opening != nil {

@@ -163,8 +163,8 @@ func (e *Engine) step() error {
 // aim is the part of the bound that steps are planned for: what they take beside, as a rule, has the rest.
 const aim = 0.95
 
-// fits says whether a step of a prompt and the next tokens of all others fit the bound, which counts from the last token
-// of the one that has waited for longest. If nobody waits for a token, prompts have one step and no more.
+// fits says whether a step of a prompt and the next tokens of all others fit the bound, which counts from the last
+// token of the one that has waited for longest. If nobody waits for a token, prompts have one step and no more.
 func (e *Engine) fits(s *seq, entry *plans.Entry, n int) bool {
 	decoding := e.decodable()
 	if len(decoding) == 0 {
@@ -193,7 +193,8 @@ func sinceLast(list []*seq) time.Duration {
 	return time.Since(last)
 }
 
-// stop is where steps of the prompt must end next, beside cuts: behind a turn that answers go on from there is to be a checkpoint.
+// stop is where steps of the prompt must end next, beside cuts: behind a turn that answers go on from there is to be a
+// checkpoint.
 func (e *Engine) stop(s *seq) int {
 	if turn := s.req.Turn; e.recurrent && e.o.ReuseAnswers && turn > len(s.slot.tokens) {
 		return turn

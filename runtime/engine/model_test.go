@@ -121,8 +121,8 @@ func TestGreedy(t *testing.T) {
 	}
 }
 
-// TestSuppressed takes the tokens of a greedy answer out by the vocabulary: the answer is that of a request which forbids
-// them, and has none, also where the request has a bias for one.
+// TestSuppressed takes the tokens of a greedy answer out by the vocabulary: the answer is that of a request which
+// forbids them, and has none, also where the request has a bias for one.
 func TestSuppressed(t *testing.T) {
 	m := loadModel(t, "gopher", 96, 1)
 	prompt := m.encode("package sort\n\n// Search")

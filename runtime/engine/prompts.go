@@ -22,10 +22,10 @@ type prompts struct {
 // margin is how much longer than predicted a step may take before it breaks the bound.
 const margin = 1.25
 
-// newPrompts cuts the context into pieces of the widest prefill entry whose predicted time leaves
-// room for a step of decoding within the bound; of the narrowest, if none does or nothing is
-// predicted. What steps really take does not count: then a prompt's bits would depend on it. A processor
-// ends in the middle of a step, and its time is predicted for two cores: where nobody waits, pieces there are the widest.
+// newPrompts cuts the context into pieces of the widest prefill entry whose predicted time leaves room for a step of
+// decoding within the bound; of the narrowest, if none does or nothing is predicted. What steps really take does not
+// count: then a prompt's bits would depend on it. A processor ends in the middle of a step, and its time is predicted
+// for two cores: where nobody waits, pieces there are the widest.
 func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 	p := &prompts{}
 	var prefill []*plans.Entry

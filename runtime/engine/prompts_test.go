@@ -8,8 +8,8 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// TestPromptsOfProcessors holds that a prompt which nobody waits beside has the widest steps on a processor, whatever is
-// predicted, and that the bound counts elsewhere.
+// TestPromptsOfProcessors holds that a prompt which nobody waits beside has the widest steps on a processor, whatever
+// is predicted, and that the bound counts elsewhere.
 func TestPromptsOfProcessors(t *testing.T) {
 	for _, c := range []struct {
 		backend string
@@ -38,8 +38,8 @@ func predicted(kind string, rows, reach int, took time.Duration) plans.Entry {
 		Dispatches: []plans.Dispatch{{Cost: plans.Cost{Predicted: plans.Times{Stage: float32(took.Seconds())}}}}}
 }
 
-// TestPromptsAtBound holds that a prompt's steps are the widest that fit the bound with a step of decoding and their margin, to the
-// nanosecond; and the narrowest where nothing is predicted.
+// TestPromptsAtBound holds that a prompt's steps are the widest that fit the bound with a step of decoding and their
+// margin, to the nanosecond; and the narrowest where nothing is predicted.
 func TestPromptsAtBound(t *testing.T) {
 	const decode, narrow, wide = time.Second / 64, time.Second / 32, time.Second / 8 // seconds, exactly
 	const bound = (wide + decode) * 5 / 4
@@ -67,8 +67,9 @@ func TestPromptsAtBound(t *testing.T) {
 	}
 }
 
-// TestStepsOfPrompts holds for every position, end and cut what a step of a prompt is: its rows end with the prompt, and at the next cut if
-// they are to be those of a prompt alone; its entry is the narrowest that reaches there, no wider than those of its piece.
+// TestStepsOfPrompts holds for every position, end and cut what a step of a prompt is: its rows end with the prompt,
+// and at the next cut if they are to be those of a prompt alone; its entry is the narrowest that reaches there, no
+// wider than those of its piece.
 func TestStepsOfPrompts(t *testing.T) {
 	const ctx = 200
 	plan := &plans.Plan{Entries: []plans.Entry{predicted("decode", 1, 1, 1), predicted("decode", 4, 4, 1), predicted("prefill", 16, 20, 1), predicted("prefill", 48, 48, 1), predicted("prefill", 64, 64, 1)}}
@@ -107,8 +108,8 @@ func TestStepsOfPrompts(t *testing.T) {
 	}
 }
 
-// TestFits holds that a step of a prompt fits if it, a step of decoding and the host's part end within what is planned, to the nanosecond, and
-// that the host chooses one token more where the prompt ends.
+// TestFits holds that a step of a prompt fits if it, a step of decoding and the host's part end within what is planned,
+// to the nanosecond, and that the host chooses one token more where the prompt ends.
 func TestFits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const decode, prefill, host, waited = time.Second / 64, time.Second / 32, time.Second / 128, 3 * time.Millisecond

@@ -63,8 +63,9 @@ func rankFile(t *testing.T) string {
 	return path
 }
 
-// TestRanks holds the scores of documents against llama-server's, which rounds what it multiplies with such weights to 8 bits. To renew them: go test -run TestRanks -rank-model ranks.gguf, then
-// llama-server -m ranks.gguf --reranking -fa off -ctk f32 -ctv f32 --device none, whose /v1/rerank is asked for the query and the documents.
+// TestRanks holds the scores of documents against llama-server's, which rounds what it multiplies with such weights to
+// 8 bits. To renew them: go test -run TestRanks -rank-model ranks.gguf, then llama-server -m ranks.gguf --reranking -fa
+// off -ctk f32 -ctv f32 --device none, whose /v1/rerank is asked for the query and the documents.
 func TestRanks(t *testing.T) {
 	m := loadFile(t, rankFile(t), frontend.Options{Ctx: 128, KV: ir.F32})
 	if !runtime.Ranks(m.plan) || !runtime.Embeds(m.plan) {

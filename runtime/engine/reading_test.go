@@ -7,7 +7,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/engine"
 )
 
-// TestReading: whoever asked learns how much of a prompt is read, behind each of its steps, also of one whose beginning is known.
+// TestReading: whoever asked learns how much of a prompt is read, behind each of its steps, also of one whose beginning
+// is known.
 func TestReading(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := fakePlan(1, 1024, false)

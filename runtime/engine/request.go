@@ -29,14 +29,15 @@ type Request struct {
 	Owner string
 	// NoCache computes the whole prompt anew.
 	NoCache bool
-	// Turn is the number of leading tokens of the prompt with which the next turn of the conversation will surely begin: all but
-	// the generation prompt of a chat template. 0: all tokens.
+	// Turn is the number of leading tokens of the prompt with which the next turn of the conversation will surely
+	// begin: all but the generation prompt of a chat template. 0: all tokens.
 	Turn int
 
 	Reasoning *Budget  // nil: without end
 	Opening   *Opening // nil: the model begins as it likes
 
-	// Format is what the answer is a text of, without its reasoning; nil: anything. With a text of which nothing can follow, the answer ends.
+	// Format is what the answer is a text of, without its reasoning; nil: anything. With a text of which nothing can
+	// follow, the answer ends.
 	Format *grammar.Grammar
 	// AtOnce: the format begins with the answer, even if the model would reason first.
 	AtOnce bool

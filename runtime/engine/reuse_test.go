@@ -11,8 +11,9 @@ import (
 	"github.com/zincc-dev/zincc/runtime/engine"
 )
 
-// TestNextTurn holds that the next turn of a conversation computes no more than it must: what lies behind the last cut that the
-// prompt before was read to; with ReuseAnswers what is behind the answer. Asked for again, a turn has the same answer.
+// TestNextTurn holds that the next turn of a conversation computes no more than it must: what lies behind the last cut
+// that the prompt before was read to; with ReuseAnswers what is behind the answer. Asked for again, a turn has the same
+// answer.
 func TestNextTurn(t *testing.T) {
 	for _, c := range []struct {
 		recurrent, answers    bool
@@ -64,8 +65,8 @@ func TestNextTurn(t *testing.T) {
 	}
 }
 
-// TestTurnOfText: a plain text, which is its own turn, gives the same bits as often as it is asked for, whatever its length and
-// whatever was read in between.
+// TestTurnOfText: a plain text, which is its own turn, gives the same bits as often as it is asked for, whatever its
+// length and whatever was read in between.
 func TestTurnOfText(t *testing.T) {
 	for _, recurrent := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
@@ -94,7 +95,8 @@ func TestTurnOfText(t *testing.T) {
 	}
 }
 
-// TestOwners: nothing that one owner's requests left is found by another's, in a slot that has room for both or for one alone.
+// TestOwners: nothing that one owner's requests left is found by another's, in a slot that has room for both or for one
+// alone.
 func TestOwners(t *testing.T) {
 	for _, slots := range []int{1, 3} {
 		for _, o := range []engine.Options{{}, {ReuseAnswers: true}} {

@@ -113,8 +113,8 @@ func TestUsageOfStop(t *testing.T) {
 	})
 }
 
-// TestPiecesOfOthers: with ReuseAnswers, too, a prompt that continues no turn takes over only what prompts wrote as without a cache: not what was
-// read behind an answer that was kept.
+// TestPiecesOfOthers: with ReuseAnswers, too, a prompt that continues no turn takes over only what prompts wrote as
+// without a cache: not what was read behind an answer that was kept.
 func TestPiecesOfOthers(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e, _ := start(t, 1, engine.Options{ReuseAnswers: true})

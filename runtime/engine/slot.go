@@ -13,8 +13,8 @@ type slot struct {
 	// whole is how many tokens lie in whole pieces that prompts have written, as a run without
 	// cache writes them.
 	whole int
-	// turn is where a later request can go on, with the recurrent state that is kept of it: a cut; 0: nowhere. With Options.ReuseAnswers it is where
-	// the next turn of the conversation begins to differ. Its prompt was read from
+	// turn is where a later request can go on, with the recurrent state that is kept of it: a cut; 0: nowhere. With
+	// Options.ReuseAnswers it is where the next turn of the conversation begins to differ. Its prompt was read from
 	// start on; turnExact says that all before turn was written as by a run without cache.
 	turn, start int
 	turnExact   bool
@@ -86,7 +86,8 @@ func (e *Engine) knownAnswer(l *slot, r *Request) (tokens int, exact bool) {
 	return e.prompts.cutBefore(min(m, l.whole)), true
 }
 
-// checkpoint is where a sequence leaves what a later request goes on from, which must be known to begin as this one does up to its Turn.
+// checkpoint is where a sequence leaves what a later request goes on from, which must be known to begin as this one
+// does up to its Turn.
 func (e *Engine) checkpoint(r *Request) int {
 	if e.o.ReuseAnswers {
 		return r.Turn

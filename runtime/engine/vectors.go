@@ -48,8 +48,8 @@ func NewVectors(plan *plans.Plan, exec runtime.Executor) (*Vectors, error) {
 // Width is the number of dimensions of a vector.
 func (v *Vectors) Width() int { return runtime.VectorWidth(v.plan) }
 
-// Embed returns the vectors of texts in their order. The error is a ContextError, a RequestError, ErrDraining, ErrClosed,
-// the error of ctx, or an error of the model or the device.
+// Embed returns the vectors of texts in their order. The error is a ContextError, a RequestError, ErrDraining,
+// ErrClosed, the error of ctx, or an error of the model or the device.
 func (v *Vectors) Embed(ctx context.Context, texts [][]int32) (all [][]float32, err error) {
 	for _, ids := range texts {
 		switch {

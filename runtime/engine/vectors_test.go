@@ -54,8 +54,8 @@ func vectorFile(t *testing.T, pooling uint32) string {
 	return path
 }
 
-// TestVectors: whatever steps a text is read in, and whoever else asks, its vector has the same bits and length 1; that of
-// the mean is made of those of its prefixes' last tokens.
+// TestVectors: whatever steps a text is read in, and whoever else asks, its vector has the same bits and length 1; that
+// of the mean is made of those of its prefixes' last tokens.
 func TestVectors(t *testing.T) {
 	last, mean := vectorFile(t, poolLast), vectorFile(t, poolMean)
 	o := frontend.Options{Ctx: 64, KV: ir.F16}

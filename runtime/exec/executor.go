@@ -1,5 +1,5 @@
-// Package exec is the executor of back ends that implement runtime/driver: it holds a plan's weights and state on a device
-// and replays its entries.
+// Package exec is the executor of back ends that implement runtime/driver: it holds a plan's weights and state on a
+// device and replays its entries.
 //
 // The host keeps the step block in memory of its own. A submission takes one of a few seats: memory through which the
 // step block goes to the device and comes back with the chosen ids. So the host may prepare and submit a step while the
@@ -34,8 +34,8 @@ type Executor struct {
 	spare   spare.Pool[driver.Memory]
 }
 
-// New loads a plan onto an open device, which the executor owns from then on, also if it fails. progress, if not nil, is
-// called with the number of bytes of weights that have arrived.
+// New loads a plan onto an open device, which the executor owns from then on, also if it fails. progress, if not nil,
+// is called with the number of bytes of weights that have arrived.
 func New(ctx context.Context, dev driver.Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*Executor, error) {
 	x := &Executor{dev: dev, info: dev.Info(), plan: plan,
 		entries: map[string]driver.Work{}, results: map[string]driver.Work{}, took: map[replay]time.Duration{}}

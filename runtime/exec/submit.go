@@ -91,8 +91,8 @@ func (x *Executor) fetches(s *seat, e *plans.Entry) (driver.Work, error) {
 	return w, err
 }
 
-// Submit begins to run launches one behind the other, the first of them on the step block as the host has written it. It
-// returns at once. Two submissions may be open: each must be waited for.
+// Submit begins to run launches one behind the other, the first of them on the step block as the host has written it.
+// It returns at once. Two submissions may be open: each must be waited for.
 func (x *Executor) Submit(ctx context.Context, launches ...Launch) (Ticket, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err

@@ -163,7 +163,8 @@ func TestGivenUp(t *testing.T) {
 	})
 }
 
-// TestFaults: a device that fails in any verb ends what was asked with an error that says so. None hangs, and Close returns.
+// TestFaults: a device that fails in any verb ends what was asked with an error that says so. None hangs, and Close
+// returns.
 func TestFaults(t *testing.T) {
 	broken := errors.New("broken")
 	on := func(verb string, from int, err error) func(d *fake.Device) {

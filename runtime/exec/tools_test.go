@@ -62,8 +62,8 @@ func TestInspector(t *testing.T) {
 	}
 }
 
-// TestStateMemory: states that come and go, as turns of conversations do, take the memory of those before, and hold what was
-// saved.
+// TestStateMemory: states that come and go, as turns of conversations do, take the memory of those before, and hold
+// what was saved.
 func TestStateMemory(t *testing.T) {
 	x, _ := open(t, nil)
 	const slots, size = 2, stateBytes

@@ -32,8 +32,8 @@ type Tool struct {
 	Loose bool
 }
 
-// Tags are how each argument is written between marks: Open KEY Text TEXT Close, or Open KEY Other JSON Close. What differs by
-// Text and Other alone is text, but for the arguments of JSON. End is in no text.
+// Tags are how each argument is written between marks: Open KEY Text TEXT Close, or Open KEY Other JSON Close. What
+// differs by Text and Other alone is text, but for the arguments of JSON. End is in no text.
 type Tags struct {
 	Open, Text, Other, Close, End string
 	JSON                          []string

@@ -39,7 +39,8 @@ func Schema(text []byte, o SchemaOptions) (*Grammar, []Remark, error) {
 	return g, remarks, err
 }
 
-// Refused returns the parts of a schema that Schema refuses for their keyword, all of them, whether they are used or not.
+// Refused returns the parts of a schema that Schema refuses for their keyword, all of them, whether they are used or
+// not.
 func Refused(text []byte) []*SchemaError { return schema.Refused(text) }
 
 // GBNFError says what of a GBNF grammar cannot be used, and where.

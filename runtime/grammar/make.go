@@ -143,7 +143,8 @@ func (k *maker) make(s *machine.State) *tokens {
 	return t
 }
 
-// plain adds the tokens of plain text that may follow: of a class, where any of them may. It calls walk with the tries of the others.
+// plain adds the tokens of plain text that may follow: of a class, where any of them may. It calls walk with the tries
+// of the others.
 func (k *maker) plain(s *machine.State, mask Mask, walk func(tries ...trie)) {
 	v := k.v
 	for _, c := range lex.Classes {

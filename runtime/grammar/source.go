@@ -27,8 +27,8 @@ type Source struct {
 	Kind  Kind
 	Text  string   // of all but Choices
 	Texts []string // of Choices
-	// Leads are what an answer begins with, one of them, before the text of the grammar: marks in angle brackets with bars are
-	// control tokens where the vocabulary has these. None: the answer begins with the text.
+	// Leads are what an answer begins with, one of them, before the text of the grammar: marks in angle brackets with
+	// bars are control tokens where the vocabulary has these. None: the answer begins with the text.
 	Leads []string
 	// Calls are calls of tools that the answer may be instead; behind Free they may follow.
 	Calls *Calls
@@ -56,8 +56,8 @@ var makers = map[Kind]func(b *builder, s *Source) (machine.Item, error){
 	},
 }
 
-// Make returns the grammar of a source. Those that were made last are kept, until their states are too many. The error is that
-// of the kind's function.
+// Make returns the grammar of a source. Those that were made last are kept, until their states are too many. The error
+// is that of the kind's function.
 func Make(s Source) (*Grammar, error) { return made.get(s) }
 
 func (s *Source) make() (*Grammar, error) {
@@ -150,7 +150,8 @@ func (c *cache) entry(key [32]byte) *entry {
 	return e
 }
 
-// shrink drops grammars whose states, with those of what was asked for later, are too many. Answers that have begun keep theirs.
+// shrink drops grammars whose states, with those of what was asked for later, are too many. Answers that have begun
+// keep theirs.
 func (c *cache) shrink() {
 	total := int64(0)
 	for e := c.order.Front(); e != nil; {

@@ -32,8 +32,8 @@ type Vocabulary struct {
 	kept kept
 }
 
-// slice holds the tokens whose texts are wholly of a class. Where any such text may follow, sets of them are a part of the
-// mask, and only the others are walked.
+// slice holds the tokens whose texts are wholly of a class. Where any such text may follow, sets of them are a part of
+// the mask, and only the others are walked.
 type slice struct {
 	sets   []Mask    // of the tokens of at most radii[i] code points
 	longer []trie    // of those of more than radii[i-1], and at most radii[i]
@@ -126,8 +126,8 @@ func (v *Vocabulary) slice(c lex.Class, order []int32) slice {
 	return s
 }
 
-// quotes are the tokens that may stand in a JSON string and are no plain text. A token that ends one has a head, up to the
-// quote, and a tail behind it.
+// quotes are the tokens that may stand in a JSON string and are no plain text. A token that ends one has a head, up to
+// the quote, and a tail behind it.
 type quotes struct {
 	inner  trie      // those without an end
 	heads  trie      // a token of it is an index of closing

@@ -46,7 +46,8 @@ func hubRoots() []string {
 	return atHome(".cache/huggingface/hub")
 }
 
-// hubModels reads models--ORG--REPO/snapshots/COMMIT: that of branch main, else all, the newest first: some clients make one for each file.
+// hubModels reads models--ORG--REPO/snapshots/COMMIT: that of branch main, else all, the newest first: some clients
+// make one for each file.
 func hubModels(root string) []Model {
 	dirs, _ := os.ReadDir(root)
 	var all []Model
@@ -135,7 +136,8 @@ const (
 	AdapterLayer   = "application/vnd.ollama.image.adapter"
 )
 
-// ollamaModels reads manifests/HOST/NAMESPACE/NAME/TAG. The model is the one layer of its type; it lies in blobs/sha256-SUM.
+// ollamaModels reads manifests/HOST/NAMESPACE/NAME/TAG. The model is the one layer of its type; it lies in
+// blobs/sha256-SUM.
 func ollamaModels(root string) []Model {
 	paths, _ := filepath.Glob(filepath.Join(root, "manifests", "*", "*", "*", "*"))
 	var all []Model

@@ -122,7 +122,8 @@ func quantOf(stem string) string {
 	return ""
 }
 
-// Choose returns the group of that quantization; of an empty one the only group, or the usual. Else it fails, and says what there is.
+// Choose returns the group of that quantization; of an empty one the only group, or the usual. Else it fails, and says
+// what there is.
 func Choose(groups []Group, tag string) (Group, error) {
 	want := []string{tag}
 	if tag == "" || strings.EqualFold(tag, "latest") {

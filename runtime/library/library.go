@@ -1,6 +1,6 @@
-// Package library finds model files on this computer by name: those of the models folder, into which package pull fetches, and,
-// to be read only, those in the caches of Hugging Face's programs, Ollama and LM Studio. Names come from where files
-// lie; nothing but the folders is read to list them.
+// Package library finds model files on this computer by name: those of the models folder, into which package pull
+// fetches, and, to be read only, those in the caches of Hugging Face's programs, Ollama and LM Studio. Names come from
+// where files lie; nothing but the folders is read to list them.
 package library
 
 import (
@@ -45,8 +45,8 @@ const Unfinished = "unfinished: pull it again to go on"
 // Library is the models folder, and what lies elsewhere.
 type Library struct{ Dir string }
 
-// Open returns the library of the models folder dir; of an empty name that of ZINCRUN_MODELS, else zincc/models where programs keep the
-// user's data (XDG_DATA_HOME). The folder need not be there.
+// Open returns the library of the models folder dir; of an empty name that of ZINCRUN_MODELS, else zincc/models where
+// programs keep the user's data (XDG_DATA_HOME). The folder need not be there.
 func Open(dir string) (*Library, error) {
 	if dir == "" {
 		dir = os.Getenv("ZINCRUN_MODELS")
@@ -100,8 +100,8 @@ func (l *Library) List() []Model {
 	return all
 }
 
-// Folder returns the models below a folder, and its plans (*.bin), under the names of their files; what was fetched has the name under
-// which it was. Of two of a name the second is called by its place in the folder.
+// Folder returns the models below a folder, and its plans (*.bin), under the names of their files; what was fetched has
+// the name under which it was. Of two of a name the second is called by its place in the folder.
 func Folder(dir string) []Model {
 	all := scan(dir, ownName, ".bin")
 	taken := map[string]bool{}
@@ -142,8 +142,9 @@ func hubName(repo, stem, quant string) string {
 	return "hf.co/" + repo + ":" + quant
 }
 
-// Find returns the model that a name means: its whole name, or the end of it, such as REPO:QUANT, REPO, NAME of NAME:latest, or what
-// the file is called. It fails with a NotFoundError, or if the name means several. Upper and lower case do not matter.
+// Find returns the model that a name means: its whole name, or the end of it, such as REPO:QUANT, REPO, NAME of
+// NAME:latest, or what the file is called. It fails with a NotFoundError, or if the name means several. Upper and lower
+// case do not matter.
 func (l *Library) Find(name string) (Model, error) {
 	want := strings.ToLower(name)
 	if r, err := ParseRef(name); err == nil && r.Kind != Web {

@@ -37,8 +37,9 @@ var (
 // word is a part of a name: what both services allow, and nothing that means something to a file system.
 var word = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]{0,95}$`)
 
-// ParseRef reads hf.co/ORG/REPO[:QUANT], hf.co/ORG/REPO/FILE.gguf, [ollama.com/][NAMESPACE/]NAME[:TAG], or the URL of a page or a
-// file. A name of one part is a registry's. One of two parts without a host is refused: both services have such names.
+// ParseRef reads hf.co/ORG/REPO[:QUANT], hf.co/ORG/REPO/FILE.gguf, [ollama.com/][NAMESPACE/]NAME[:TAG], or the URL of a
+// page or a file. A name of one part is a registry's. One of two parts without a host is refused: both services have
+// such names.
 func ParseRef(s string) (Ref, error) {
 	rest := s
 	web := false
@@ -161,8 +162,8 @@ const (
 	webFolder      = "web"
 )
 
-// Place is where in a models folder a file of the model lies. file is its name in a hub's repository, and not read otherwise. It fails
-// if a name would lead elsewhere.
+// Place is where in a models folder a file of the model lies. file is its name in a hub's repository, and not read
+// otherwise. It fails if a name would lead elsewhere.
 func (r Ref) Place(file string) (string, error) {
 	var p string
 	switch r.Kind {
@@ -186,8 +187,8 @@ func (r Ref) Place(file string) (string, error) {
 	return filepath.FromSlash(p), nil
 }
 
-// IsLocalName says whether a path with slashes is one below a folder: without hidden parts, and without what some file system
-// takes for more than a name.
+// IsLocalName says whether a path with slashes is one below a folder: without hidden parts, and without what some file
+// system takes for more than a name.
 func IsLocalName(p string) bool {
 	if len(p) > 1024 || !filepath.IsLocal(filepath.FromSlash(p)) {
 		return false

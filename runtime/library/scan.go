@@ -15,8 +15,8 @@ const (
 	maxDepth = 8
 )
 
-// scan returns the models below root, which may be a link. Hidden folders are not searched. name gets a model's stem as a path below root, with slashes,
-// and its quantization. Files that end in one of also are models of their own.
+// scan returns the models below root, which may be a link. Hidden folders are not searched. name gets a model's stem as
+// a path below root, with slashes, and its quantization. Files that end in one of also are models of their own.
 func scan(root string, name func(rel, quant string) string, also ...string) []Model {
 	infos := map[string]fs.FileInfo{}
 	var files, unfinished, lones []string

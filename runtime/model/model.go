@@ -33,7 +33,8 @@ type Options struct {
 	Several bool // a model file gets as many slots as fit, unless Compile says how many
 	// KeepLayout is a folder in which a processor's weights are kept in their layout in memory; "": they are not kept.
 	KeepLayout string
-	// Said gets lines: messages of zincc while it compiles, that it compiled, and about kept weights; nil: nobody listens.
+	// Said gets lines: messages of zincc while it compiles, that it compiled, and about kept weights; nil: nobody
+	// listens.
 	Said func(line string)
 	// Watch watches what takes long: compiling, checking a plan, loading weights.
 	Watch progress.Watcher
@@ -83,8 +84,8 @@ func Open(ctx context.Context, path string, o Options) (*Opened, error) {
 	return &Opened{path, plan, src, exec, time.Since(start), tokenizer}, nil
 }
 
-// Plan returns the plan at path, or that of the model file at path, once it is known that it may run here. It also returns the path of the plan
-// and that of its model file, if that is already known.
+// Plan returns the plan at path, or that of the model file at path, once it is known that it may run here. It also
+// returns the path of the plan and that of its model file, if that is already known.
 func Plan(ctx context.Context, path string, o Options) (plan *plans.Plan, at, file string, err error) {
 	said := o.Said
 	if said == nil {

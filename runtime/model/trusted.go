@@ -20,8 +20,8 @@ const checkTime = 2 * time.Minute
 // refused are plans that zincc has judged for this process: it is asked once.
 var refused sync.Map // error by plans.Digest
 
-// trusted reads a plan that may run here. Of a plan that nobody knows it asks `zincc check`; what zincc has judged are the bytes with the digest
-// that it tells, so a file that changes meanwhile gains nothing.
+// trusted reads a plan that may run here. Of a plan that nobody knows it asks `zincc check`; what zincc has judged are
+// the bytes with the digest that it tells, so a file that changes meanwhile gains nothing.
 func trusted(ctx context.Context, path string, said func(line string), watch progress.Watcher) (*plans.Plan, error) {
 	p, err := plans.Read(path)
 	if err != nil {

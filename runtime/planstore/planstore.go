@@ -49,8 +49,9 @@ type Wish struct {
 	Watch progress.Watcher // of compiling
 }
 
-// Plan returns the plan for w, which is trusted, and its path. A plan that is kept is taken if it is whole and was recorded as made here. Else
-// zincc makes one. said gets the lines that zincc writes on standard error, and why a plan is made.
+// Plan returns the plan for w, which is trusted, and its path. A plan that is kept is taken if it is whole and was
+// recorded as made here. Else zincc makes one. said gets the lines that zincc writes on standard error, and why a plan
+// is made.
 func (s *Store) Plan(ctx context.Context, w Wish, said func(line string)) (*plans.Plan, string, error) {
 	zincc, err := compiler.Find()
 	if err != nil {

@@ -95,7 +95,8 @@ func (c *Client) isHub(u *url.URL) bool {
 	return err == nil && hub.Scheme == u.Scheme && hub.Host == u.Host
 }
 
-// plain says without Go's words what an error of package http is, and leaves the address out, which may hold a signature.
+// plain says without Go's words what an error of package http is, and leaves the address out, which may hold a
+// signature.
 func plain(err error) error {
 	host := ""
 	var e *url.Error

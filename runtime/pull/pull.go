@@ -1,7 +1,7 @@
-// Package pull fetches models into a models folder: from hubs that speak Hugging Face's protocol, from registries that speak Ollama's,
-// and from URLs. Nothing that arrives is trusted: sizes are bounded by the disk's free space before work begins, names lead nowhere
-// but below the folder, sums are checked, a token goes to no host but its own, and every wait has an end. What was fetched of a
-// file stays when a pull ends early, and the next one goes on from there.
+// Package pull fetches models into a models folder: from hubs that speak Hugging Face's protocol, from registries that
+// speak Ollama's, and from URLs. Nothing that arrives is trusted: sizes are bounded by the disk's free space before
+// work begins, names lead nowhere but below the folder, sums are checked, a token goes to no host but its own, and
+// every wait has an end. What was fetched of a file stays when a pull ends early, and the next one goes on from there.
 package pull
 
 import (
@@ -53,8 +53,8 @@ type Progress struct {
 	Done, Total int64  // bytes of all files
 }
 
-// New returns the client of this user for a models folder: HF_ENDPOINT, HF_TOKEN and ZINCRUN_REGISTRY name another hub, an account's
-// token, and another registry.
+// New returns the client of this user for a models folder: HF_ENDPOINT, HF_TOKEN and ZINCRUN_REGISTRY name another hub,
+// an account's token, and another registry.
 func New(dir string) (*Client, error) {
 	c := &Client{Dir: dir, Hub: defaultHub, Token: os.Getenv("HF_TOKEN"), Registry: defaultRegistry}
 	for _, v := range []struct {

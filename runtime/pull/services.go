@@ -23,7 +23,8 @@ var (
 	sha1Hex   = regexp.MustCompile(`^[0-9a-f]{40}$`)
 )
 
-// fromHub lists a model's files: https://huggingface.co/docs/hub/api, with sizes and sums of the commit that main is at.
+// fromHub lists a model's files: https://huggingface.co/docs/hub/api, with sizes and sums of the commit that main is
+// at.
 func (c *Client) fromHub(ctx context.Context, ref library.Ref) ([]item, error) {
 	var repo struct {
 		SHA      string
@@ -143,8 +144,8 @@ func (c *Client) hubError(ref library.Ref, err error) error {
 	return err
 }
 
-// fromRegistry reads the manifest of a tag. A model is one layer; templates, parameters and licenses of Ollama are left out: the model's
-// file has its own.
+// fromRegistry reads the manifest of a tag. A model is one layer; templates, parameters and licenses of Ollama are left
+// out: the model's file has its own.
 func (c *Client) fromRegistry(ctx context.Context, ref library.Ref) ([]item, error) {
 	var m library.Manifest
 	base := c.Registry + "/v2/" + ref.Repo
@@ -245,7 +246,8 @@ func (c *Client) probe(ctx context.Context, it *item) error {
 	return it.believable()
 }
 
-// validator tells apart the versions of a file at a URL: its ETag, else when it was changed; "" if the server says neither.
+// validator tells apart the versions of a file at a URL: its ETag, else when it was changed; "" if the server says
+// neither.
 func validator(h http.Header) string {
 	if etag := h.Get("ETag"); etag != "" && !strings.HasPrefix(etag, "W/") {
 		return etag

@@ -27,8 +27,8 @@ func (s sum) of(size int64) hash.Hash {
 	return sha256.New()
 }
 
-// state is what is known of a file that is not complete: what it is to be, and how much of each piece is there. It lies beside the
-// file. After a crash of the system it may say more than what is on disk: then the sum of the file is wrong.
+// state is what is known of a file that is not complete: what it is to be, and how much of each piece is there. It lies
+// beside the file. After a crash of the system it may say more than what is on disk: then the sum of the file is wrong.
 type state struct {
 	Size  int64   `json:"size"`
 	Sum   sum     `json:"sum"`

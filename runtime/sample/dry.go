@@ -134,8 +134,8 @@ func suffixes(a []int32) []int32 {
 	return out
 }
 
-// A matcher finds whether one of several texts ends somewhere in what it reads, a byte at a time (Aho and Corasick 1975).
-// It has a state for each beginning of a text; 0 is that of none.
+// A matcher finds whether one of several texts ends somewhere in what it reads, a byte at a time (Aho and Corasick
+// 1975). It has a state for each beginning of a text; 0 is that of none.
 type matcher struct {
 	next map[edge]int32 // longer beginnings, by one byte
 	like []int32        // the longest beginning that a state ends with

@@ -58,8 +58,9 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestCostOfChoice: a choice costs what a look at the logits costs, a few times over, whatever a request asks for: breakers as long
-// and as many as are taken, penalties behind what keeps nearly all, and a long sequence that repeats itself.
+// TestCostOfChoice: a choice costs what a look at the logits costs, a few times over, whatever a request asks for:
+// breakers as long and as many as are taken, penalties behind what keeps nearly all, and a long sequence that repeats
+// itself.
 func TestCostOfChoice(t *testing.T) {
 	logits := large()
 	same := make([]int32, 30_000)

@@ -9,7 +9,8 @@ import (
 type Allowed interface {
 	// Allows says whether a token may come next.
 	Allows(id int32) bool
-	// Words is the set of all tokens that may: token id is bit id&63 of word id>>6. It takes longer than to ask for some.
+	// Words is the set of all tokens that may: token id is bit id&63 of word id>>6. It takes longer than to ask for
+	// some.
 	Words() []uint64
 }
 

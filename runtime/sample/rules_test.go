@@ -12,7 +12,8 @@ func behind(p Params, prompt []int32, logits ...float32) map[int32]float64 {
 	return left(s, logits)
 }
 
-// TestRepetitionAtLimit: a repetition that is as long as is allowed, and one that fills the window or all behind a breaker, counts.
+// TestRepetitionAtLimit: a repetition that is as long as is allowed, and one that fills the window or all behind a
+// breaker, counts.
 func TestRepetitionAtLimit(t *testing.T) {
 	// e fg h * e fg: h would go on with a repetition of two tokens, which is all that follows the breaker.
 	history := []int32{6, 7, 8, 5, 6, 7}
@@ -29,7 +30,8 @@ func TestRepetitionAtLimit(t *testing.T) {
 	}
 }
 
-// TestPenaltyBehindLimit: what a stage has left stays, also where a later stage lowers it below what the first one left.
+// TestPenaltyBehindLimit: what a stage has left stays, also where a later stage lowers it below what the first one
+// left.
 func TestPenaltyBehindLimit(t *testing.T) {
 	p := Neutral()
 	p.MinP, p.TopNSigma, p.Presence, p.LastN, p.Samplers = 0.3, 5, 4, -1, []string{"min_p", "penalties", "top_n_sigma"}

@@ -35,7 +35,8 @@ func (e *StrictError) Error() string {
 	return "the calls of this model, in the form " + e.Dialect + ", cannot be held to a schema"
 }
 
-// harmonyCalls are what a harmony answer that is a call begins with, before and behind the name: at once, and behind its reasoning.
+// harmonyCalls are what a harmony answer that is a call begins with, before and behind the name: at once, and behind
+// its reasoning.
 var harmonyCalls = [][2]string{
 	{"<|channel|>commentary to=functions.", " <|constrain|>json<|message|>"},
 	{"<|start|>assistant<|channel|>commentary to=functions.", " <|constrain|>json<|message|>"},
@@ -46,8 +47,8 @@ var harmonyCalls = [][2]string{
 // anyText and noBraces are patterns of texts beside which calls may be the answer.
 const anyText, noBraces = `[^]*`, `(?:\s*[^\s{][^]*)?`
 
-// format returns what an answer is held to; nil: nothing. Without a form of the calls, forced ones begin with an Opening, and
-// the tools are not held to their schemas.
+// format returns what an answer is held to; nil: nothing. Without a form of the calls, forced ones begin with an
+// Opening, and the tools are not held to their schemas.
 func (m *Model) format(o *Options) (*grammar.Grammar, error) {
 	strict := false
 	for _, t := range o.Tools {

@@ -89,7 +89,8 @@ func (e *TemplateError) Unwrap() error { return e.Err }
 
 var special = text.EncodeOptions{ParseSpecial: true}
 
-// Render returns what the model reads of a conversation. Errors are ErrNoTemplate, ErrNoTools, a TemplateError or that of ctx.
+// Render returns what the model reads of a conversation. Errors are ErrNoTemplate, ErrNoTools, a TemplateError or that
+// of ctx.
 func (m *Model) Render(ctx context.Context, c chat.Conversation) ([]text.Span, error) {
 	if m.Template == nil {
 		return nil, ErrNoTemplate
@@ -107,7 +108,8 @@ func (m *Model) Render(ctx context.Context, c chat.Conversation) ([]text.Span, e
 	return nil, &TemplateError{err}
 }
 
-// TooLongError says that a text cannot fit the context, however its tokens fall: it has more bytes than Ctx tokens of Longest bytes.
+// TooLongError says that a text cannot fit the context, however its tokens fall: it has more bytes than Ctx tokens of
+// Longest bytes.
 type TooLongError struct{ Bytes, Ctx, Longest int }
 
 func (e *TooLongError) Error() string {
@@ -122,7 +124,8 @@ func (m *Model) Fits(bytes int) error {
 	return nil
 }
 
-// Turn makes the request that answers a conversation. Errors are those of Render and Fits, a CallError, a FormatError or a StrictError.
+// Turn makes the request that answers a conversation. Errors are those of Render and Fits, a CallError, a FormatError
+// or a StrictError.
 func (m *Model) Turn(ctx context.Context, c chat.Conversation, o Options) (*Turn, error) {
 	c.Generate = true
 	render := m.Render

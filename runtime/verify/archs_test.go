@@ -33,8 +33,9 @@ var architectures = []synth.Shape{
 	},
 }
 
-// TestArchitectures compares all dispatches of a decode entry and a prefill entry of models of several architectures. Of plans through
-// CUDA it reads the modules. -short has the prefill entry of the first, and the decode entries of the others.
+// TestArchitectures compares all dispatches of a decode entry and a prefill entry of models of several architectures.
+// Of plans through CUDA it reads the modules. -short has the prefill entry of the first, and the decode entries of the
+// others.
 func TestArchitectures(t *testing.T) {
 	for i, s := range architectures {
 		t.Run(s.Name, func(t *testing.T) {
@@ -61,7 +62,8 @@ func TestArchitectures(t *testing.T) {
 	}
 }
 
-// TestTypes compares all dispatches of a decode entry of a model whose matrices are of all types that no other test has, of -short of each second.
+// TestTypes compares all dispatches of a decode entry of a model whose matrices are of all types that no other test
+// has, of -short of each second.
 func TestTypes(t *testing.T) {
 	types := slices.DeleteFunc(ir.DTypes(), func(d ir.DType) bool { return d == ir.Q8_0 || !d.IsQuantized() })
 	s := synth.Shape{

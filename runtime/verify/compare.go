@@ -208,8 +208,9 @@ func (d *dispatch) noteProduct(op *ir.Op) {
 	d.products[op.Result] = p
 }
 
-// products returns what the errors of act(gate) * (up + beside) are measured by, element by element, in rows of width: an
-// error of a factor that is made here has the size of the factor's row, and the other factor multiplies it. |act(x)| is |x| at most.
+// products returns what the errors of act(gate) * (up + beside) are measured by, element by element, in rows of width:
+// an error of a factor that is made here has the size of the factor's row, and the other factor multiplies it. |act(x)|
+// is |x| at most.
 func products(gate, up []float32, width int, madeGate, madeUp bool, beside float32) []float32 {
 	p := make([]float32, len(gate))
 	for at := 0; at < len(p); at += width {

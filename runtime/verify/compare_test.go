@@ -27,7 +27,8 @@ func TestProducts(t *testing.T) {
 	}
 }
 
-// TestCompareProducts: an error that the row's largest number does not explain is tolerated where a factor's does, and nowhere else.
+// TestCompareProducts: an error that the row's largest number does not explain is tolerated where a factor's does, and
+// nowhere else.
 func TestCompareProducts(t *testing.T) {
 	v := &ir.Value{Type: ir.MakeType(ir.F32, ir.T, 2)}
 	for _, c := range []struct {
@@ -49,7 +50,8 @@ func TestCompareProducts(t *testing.T) {
 	}
 }
 
-// TestStatesTogether: errors of a recurrent state are measured by the largest number of its head, whose matrix they are part of.
+// TestStatesTogether: errors of a recurrent state are measured by the largest number of its head, whose matrix they are
+// part of.
 func TestStatesTogether(t *testing.T) {
 	for _, c := range []struct {
 		kind  string

@@ -17,7 +17,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/verify"
 )
 
-// windowed is a model whose layers with a window have rings of 256 positions if steps have 48 rows, and none if they have more.
+// windowed is a model whose layers with a window have rings of 256 positions if steps have 48 rows, and none if they
+// have more.
 var windowed = synth.Shape{
 	Name: "windowed", Arch: "gpt-oss", Quant: "Q8_0", Layers: 2, Embd: 64, Vocab: 288, Ctx: 320, RopeBase: 1e4, Heads: 4, KVHeads: 2, HeadDim: 64,
 	Experts: synth.Experts{Count: 4, Used: 2, FF: 32}, Windows: synth.Windows{Size: 150},
@@ -51,7 +52,8 @@ func ringsOf(p *plans.Plan) (n int) {
 	return n
 }
 
-// TestRings compares dispatches whose caches are rings, behind more positions than these have, of -short those of a decode entry for two types of cache.
+// TestRings compares dispatches whose caches are rings, behind more positions than these have, of -short those of a
+// decode entry for two types of cache.
 func TestRings(t *testing.T) {
 	path := write(t, newShape(t, windowed))
 	entries := map[ir.DType][]string{}

@@ -7,14 +7,15 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// nudge is how far noteScores moves elements of q, as a share: so much that the roundings of the oracle do not count, and so little that what
-// follows is nearly a line.
+// nudge is how far noteScores moves elements of q, as a share: so much that the roundings of the oracle do not count,
+// and so little that what follows is nearly a line.
 const nudge = 1.0 / (1 << 12)
 
-// noteScores keeps what errors of attention, and of what the group makes of it, are measured by beside the result's own size. A score is
-// a sum of products of q and k and is rounded as they are, however small the sum is; its error is a share of the position's weight. So an
-// error of the result has the size of scores times what positions add to the result, which with large scores is more than the
-// result. To find it, the oracle computes the result again with each element of q a little more or less.
+// noteScores keeps what errors of attention, and of what the group makes of it, are measured by beside the result's own
+// size. A score is a sum of products of q and k and is rounded as they are, however small the sum is; its error is a
+// share of the position's weight. So an error of the result has the size of scores times what positions add to the
+// result, which with large scores is more than the result. To find it, the oracle computes the result again with each
+// element of q a little more or less.
 func (d *dispatch) noteScores(op *ir.Op) error {
 	other := map[*ir.Value][]float32{} // operands
 	if name := op.Kind.Name; name == "attention" || name == "attention_split" {
@@ -69,7 +70,8 @@ func nudged(x []float32) []float32 {
 	return x
 }
 
-// moved returns how far elements have moved by a nudge of all: by run, since one may move little by chance, and least or more.
+// moved returns how far elements have moved by a nudge of all: by run, since one may move little by chance, and least
+// or more.
 func moved(list []run, first, again, least []float32) []float32 {
 	m := make([]float32, len(first))
 	for at, i := 0, 0; at < len(m); i++ {

@@ -9,8 +9,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/verify"
 )
 
-// TestLargeScores holds that attention with large scores passes, whose rounding moves the weights of positions, and that a scale which is
-// off by a hundredth is seen nevertheless.
+// TestLargeScores holds that attention with large scores passes, whose rounding moves the weights of positions, and
+// that a scale which is off by a hundredth is seen nevertheless.
 func TestLargeScores(t *testing.T) {
 	model := writeModelOf(t, 16)
 	for _, scale := range []float64{1, 1.01} {

@@ -120,9 +120,9 @@ func (v *verifier) token(slot, pos int32) int32 {
 	return int32(rand.New(rand.NewPCG(uint64(pos), uint64(slot)+1)).IntN(v.plan.Header.Model.Vocab))
 }
 
-// fill puts into the KV cache of each slot what the steps find there. A step at a lower
-// position writes what is there. Before that it fills all recurrent state with ones: what no position has written is compared, too, and a
-// device may have left NaNs in that memory.
+// fill puts into the KV cache of each slot what the steps find there. A step at a lower position writes what is there.
+// Before that it fills all recurrent state with ones: what no position has written is compared, too, and a device may
+// have left NaNs in that memory.
 func (v *verifier) fill(ctx context.Context, steps []step) error {
 	for _, r := range v.plan.Memory.State {
 		ones := bytes.Repeat(binary.LittleEndian.AppendUint32(nil, math.Float32bits(1)), int(r.Bytes/4))

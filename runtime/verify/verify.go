@@ -18,19 +18,19 @@
 //
 //	2^-24 * (64 + 4*sqrt(k)) * (largest magnitude of the oracle's run)
 //
-// where k is the number of products and squares behind the element: the columns
-// of a matrix, the width of a norm, head size plus positions of attention. Attention counts
-// 16 times, since an error of a score is in an exponent, and the head size also as often as scores are larger than
-// those divided by its root, as in gemma4; so does an error of a decay of the delta rule, in every row of the step. The error of a sum in random order grows with sqrt(k); the factors leave room for
-// drivers whose exp and division are as bad as Vulkan allows. Special cases:
+// where k is the number of products and squares behind the element: the columns of a matrix, the width of a norm, head
+// size plus positions of attention. Attention counts 16 times, since an error of a score is in an exponent, and the
+// head size also as often as scores are larger than those divided by its root, as in gemma4; so does an error of a
+// decay of the delta rule, in every row of the step. The error of a sum in random order grows with sqrt(k); the factors
+// leave room for drivers whose exp and division are as bad as Vulkan allows. Special cases:
 //
 //   - A run of the delta rule's state is a whole head. Each of its rows
 //     takes in one element of the value, a sum that may be near 0 by chance and then has no more
 //     right digits than its terms leave it.
 //   - For an element of a gated product, act(gate) * up, of matrices, the effect of an error of
 //     either factor, relative to that factor's row, counts if it is larger.
-//   - For an element of attention, and of what its dispatch makes of it, the effect of an error of q counts if it is larger: the size of
-//     the largest change of the head, if the elements of q change by a share, over that share.
+//   - For an element of attention, and of what its dispatch makes of it, the effect of an error of q counts if it is
+//     larger: the size of the largest change of the head, if the elements of q change by a share, over that share.
 //   - A matrix whose other operand is float16 may be rounded to float16 as well, which adds 8 * 2^-11
 //     to the first factor. If its rows are narrow, the largest magnitude is taken over all
 //     rows.

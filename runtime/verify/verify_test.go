@@ -18,7 +18,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/verify"
 )
 
-// shortEntries are those whose kernels -short has the driver compile, of plans of the model with a cache of f16 and one slot.
+// shortEntries are those whose kernels -short has the driver compile, of plans of the model with a cache of f16 and one
+// slot.
 var shortEntries = []string{"decode/2", "decode/1", "prefill/48"}
 
 func TestPlan(t *testing.T) {

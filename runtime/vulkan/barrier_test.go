@@ -30,8 +30,8 @@ func ways(a Access) (text string) {
 	return text[1:]
 }
 
-// TestBarriers holds what is recorded of stages: a barrier between any two, before what was submitted earlier is read or
-// overwritten, before a time is taken, and before the host reads.
+// TestBarriers holds what is recorded of stages: a barrier between any two, before what was submitted earlier is read
+// or overwritten, before a time is taken, and before the host reads.
 func TestBarriers(t *testing.T) {
 	v := &verbs{pipes: make([]*Pipeline, 1)}
 	dispatch := func(n uint32) driver.Dispatch {

@@ -10,9 +10,9 @@ import (
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
-// pipelineCache is the driver's cache of compiled pipelines, kept in the user's
-// cache folder. It only saves time, so nothing about it is ever an error: a
-// file that cannot be read is ignored, one that cannot be written is not. Drivers trust what they get, so nobody else may have written it.
+// pipelineCache is the driver's cache of compiled pipelines, kept in the user's cache folder. It only saves time, so
+// nothing about it is ever an error: a file that cannot be read is ignored, one that cannot be written is not. Drivers
+// trust what they get, so nobody else may have written it.
 type pipelineCache struct {
 	once   sync.Once
 	handle vk.PipelineCache // 0 when there is none

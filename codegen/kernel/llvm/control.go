@@ -128,7 +128,8 @@ func (l *lowering) builtin(n *kernel.Node) {
 	l.values[n] = []value.Value{v}
 }
 
-// workgroupAhead returns the place in its line of the workgroup that is n behind that at x, if this call comes to it, else x.
+// workgroupAhead returns the place in its line of the workgroup that is n behind that at x, if this call comes to it,
+// else x.
 func (l *lowering) workgroupAhead(x value.Value, n int) value.Value {
 	there := l.plus(x, i32(int64(n)))
 	comes := l.icmp(enum.IPredULT, l.plus(l.at64, i64(int64(n))), l.end)

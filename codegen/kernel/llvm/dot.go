@@ -6,8 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
 
-// Dot products of bytes. Where a machine has no instruction that adds them to sums of 32 bits, products of x and codes of few
-// bits are added in 16 bits first, as far as no sum of them can leave those.
+// Dot products of bytes. Where a machine has no instruction that adds them to sums of 32 bits, products of x and codes
+// of few bits are added in 16 bits first, as far as no sum of them can leave those.
 
 // codeBits returns bits that an integer may have set, each byte by the same rules: all that are not known to
 // be 0. It looks through what takes codes out of words.
@@ -59,8 +59,8 @@ func (l *lowering) whole(s shortSum) value.Value {
 	return sum
 }
 
-// shortDot is a dot product of x, signed, and codes in 16 bits, if the machine does that and no product of two pairs can
-// leave 16 bits.
+// shortDot is a dot product of x, signed, and codes in 16 bits, if the machine does that and no product of two pairs
+// can leave 16 bits.
 func (l *lowering) shortDot(n *kernel.Node) (shortSum, bool) {
 	if !l.machine.pairs || n.Op() != kernel.OpDotU8 || !l.varying[n] {
 		return shortSum{}, false

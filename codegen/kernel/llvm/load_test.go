@@ -8,7 +8,8 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// load returns the address of the kernel in a shared object: one of ELF, which Windows does not load, so the tests here are built elsewhere.
+// load returns the address of the kernel in a shared object: one of ELF, which Windows does not load, so the tests here
+// are built elsewhere.
 func load(t *testing.T, path string) uintptr {
 	t.Helper()
 	lib, err := purego.Dlopen(path, purego.RTLD_NOW)

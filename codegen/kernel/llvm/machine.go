@@ -65,7 +65,8 @@ func (m *Machine) Here() bool {
 // Wide reports whether registers hold a value of all lanes: then kernels may keep dozens of them.
 func (m *Machine) Wide() bool { return m.permute }
 
-// writes is the feature of llc with which code asks for a line to write it, a hint on every processor of 64 bits; "" if there is no need.
+// writes is the feature of llc with which code asks for a line to write it, a hint on every processor of 64 bits; "" if
+// there is no need.
 func (m *Machine) writes() string {
 	if m.Arch == "amd64" {
 		return "+prfchw"

@@ -179,8 +179,9 @@ func (l *lowering) ahead(from value.Value) {
 	l.prefetch(l.at(types.I8, from, i64(cmp.Or(l.machine.ahead, aheadBytes))), kernel.Read)
 }
 
-// prefetch asks for a line: to be brought into the second cache, or into the first, for this thread alone, if the kernel does nothing but
-// write it. Else a store waits until other threads, which have read what was there, have given the line up.
+// prefetch asks for a line: to be brought into the second cache, or into the first, for this thread alone, if the
+// kernel does nothing but write it. Else a store waits until other threads, which have read what was there, have given
+// the line up.
 func (l *lowering) prefetch(line value.Value, access kernel.Access) {
 	write, near := int64(0), int64(2)
 	if access == kernel.Write {

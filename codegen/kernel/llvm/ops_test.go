@@ -334,7 +334,8 @@ func TestLine(t *testing.T) {
 	agree(t, f, nil, [3]int{5, 3, 1}, [][]byte{floats(r, 48), make([]byte, 5*3*64)}, 0)
 }
 
-// TestWorkgroupAhead: the workgroup two further on, in the same line and call; where every workgroup runs for itself, its own.
+// TestWorkgroupAhead: the workgroup two further on, in the same line and call; where every workgroup runs for itself,
+// its own.
 func TestWorkgroupAhead(t *testing.T) {
 	f := build(t, func(b *kernel.Builder) {
 		y := b.Arg("y", kernel.Write)

@@ -84,7 +84,8 @@ func nativePart(t *testing.T, f *kernel.Func, spec map[uint32]uint32, m *Machine
 	}
 }
 
-// guarded returns memory for shared arrays of so many bytes, filled and aligned as kernels may count on, behind which a page faults.
+// guarded returns memory for shared arrays of so many bytes, filled and aligned as kernels may count on, behind which a
+// page faults.
 func guarded(t *testing.T, bytes int) unsafe.Pointer {
 	t.Helper()
 	page := os.Getpagesize()

@@ -13,8 +13,8 @@ import (
 // tileFeatures are those of llc for tiles of bf16.
 const tileFeatures = "+amx-tile,+amx-bf16"
 
-// configureTiles gives the function 8 tiles of 16 rows of 64 bytes. It has to release them before it returns: a thread that has tiles
-// hands 8 KiB more to whoever interrupts it.
+// configureTiles gives the function 8 tiles of 16 rows of 64 bytes. It has to release them before it returns: a thread
+// that has tiles hands 8 KiB more to whoever interrupts it.
 func (l *lowering) configureTiles() {
 	if !l.machine.Tiles {
 		l.fail("there are no tiles on %s", l.machine.Name)

@@ -2,8 +2,8 @@ package ptx
 
 import "github.com/zincc-dev/zincc/codegen/kernel"
 
-// merged lowers (x & mask) | fill, of which NVIDIA's compiler makes two instructions where mask and fill are numbers, and
-// reports whether n is that. Of whole bytes, a permutation takes the place of a shift, too.
+// merged lowers (x & mask) | fill, of which NVIDIA's compiler makes two instructions where mask and fill are numbers,
+// and reports whether n is that. Of whole bytes, a permutation takes the place of a shift, too.
 func (l *lowering) merged(n *kernel.Node) bool {
 	if n.Op() != kernel.OpOr || n.Type().Elem() != kernel.U32 {
 		return false
@@ -34,8 +34,8 @@ func (l *lowering) merged(n *kernel.Node) bool {
 	return true
 }
 
-// bytesOf lowers x >> number & mask of whole bytes, and a signed byte of x, to a permutation: of shifts and extensions of the sign NVIDIA's compiler makes
-// an instruction more. It reports whether n is one.
+// bytesOf lowers x >> number & mask of whole bytes, and a signed byte of x, to a permutation: of shifts and extensions
+// of the sign NVIDIA's compiler makes an instruction more. It reports whether n is one.
 func (l *lowering) bytesOf(n *kernel.Node) bool {
 	x, order, ok := n, uint32(0), false
 	switch n.Op() {
@@ -72,7 +72,8 @@ func (l *lowering) bytesOf(n *kernel.Node) bool {
 	return true
 }
 
-// byteOrder returns, as prmt takes it, which bytes of x, that is shifted right by so many, and of fill (x & mask) | fill has.
+// byteOrder returns, as prmt takes it, which bytes of x, that is shifted right by so many, and of fill (x & mask) |
+// fill has.
 func byteOrder(mask, fill, shift uint32) (order uint32, ok bool) {
 	for i := range uint32(4) {
 		of := func(word uint32) uint32 { return word >> (8 * i) & 0xff }
@@ -88,7 +89,8 @@ func byteOrder(mask, fill, shift uint32) (order uint32, ok bool) {
 	return order, true
 }
 
-// besideNumber returns the operand of an operation whose only other one is a number, alike in all elements, and the number.
+// besideNumber returns the operand of an operation whose only other one is a number, alike in all elements, and the
+// number.
 func (l *lowering) besideNumber(n *kernel.Node) (beside *kernel.Node, number uint32, ok bool) {
 	args := n.Args()
 	if len(args) != 2 || args[0].Static() == args[1].Static() {

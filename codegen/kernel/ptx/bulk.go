@@ -2,8 +2,8 @@ package ptx
 
 import "github.com/zincc-dev/zincc/codegen/kernel"
 
-// Copies are cp.async.bulk (PTX ISA, "Non-tensor copy"), slots mbarriers: a phase ends when one lane has said how many bytes to
-// expect, and these have come.
+// Copies are cp.async.bulk (PTX ISA, "Non-tensor copy"), slots mbarriers: a phase ends when one lane has said how many
+// bytes to expect, and these have come.
 
 // bulkArch is the first architecture that has them.
 const bulkArch = 90

@@ -58,8 +58,8 @@ func (l *lowering) branch(n *kernel.Node) {
 	l.mark(end)
 }
 
-// returnIf has loads that stand before it asked for before it is known who returns: the driver's compiler would move them behind it,
-// but for a barrier of the subgroup, which becomes no instruction. Who returns has waited.
+// returnIf has loads that stand before it asked for before it is known who returns: the driver's compiler would move
+// them behind it, but for a barrier of the subgroup, which becomes no instruction. Who returns has waited.
 func (l *lowering) returnIf(n *kernel.Node) {
 	c := l.scalar(n.Args()[0])
 	if !c.lit && l.o.Overlap && !l.o.WaitFirst && l.together() {

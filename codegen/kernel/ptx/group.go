@@ -70,9 +70,10 @@ func (l *lowering) matGroupAdd(n *kernel.Node) {
 	l.do("wgmma.commit_group.sync.aligned")
 }
 
-// descriptor returns a register with what says where a matrix lies in an array: where it begins, and two steps in elements. Of columns that do
-// not lie in lines these are from half of a column to the other and from 8 columns to the next; of lines that are rows of B from 64 columns to the next
-// and from 8 rows to the next; of other lines PTX ignores the first.
+// descriptor returns a register with what says where a matrix lies in an array: where it begins, and two steps in
+// elements. Of columns that do not lie in lines these are from half of a column to the other and from 8 columns to the
+// next; of lines that are rows of B from 64 columns to the next and from 8 rows to the next; of other lines PTX ignores
+// the first.
 func (l *lowering) descriptor(array int, i operand, first, second int) string {
 	at := l.word("mov.u32", "%s", l.shared(array, i))
 	at = l.word("shr.u32", "%s, 4", at.reg)

@@ -30,20 +30,21 @@ type Options struct {
 	// Constant reports whether an argument is memory that no dispatch writes: weights and
 	// tables. Nil: none is known to be.
 	Constant func(arg int) bool
-	// Settled reports whether a kernel that overlaps loads an argument, no constant, before it waits: the dispatch before does not write it. That
-	// dispatch is Patient.
+	// Settled reports whether a kernel that overlaps loads an argument, no constant, before it waits: the dispatch
+	// before does not write it. That dispatch is Patient.
 	Settled func(arg int) bool
 	// Patient has a kernel that overlaps let the next one begin only when it has waited itself.
 	Patient bool
-	// Once: where kernels overlap, constants of 8 bytes and more, whatever they are, are loaded as what is read once: their lines are
-	// the first to leave the L1 cache. For which kernels that pays was measured.
+	// Once: where kernels overlap, constants of 8 bytes and more, whatever they are, are loaded as what is read once:
+	// their lines are the first to leave the L1 cache. For which kernels that pays was measured.
 	Once bool
-	// Common: the driver's compiler is told that the lanes of a subgroup have its number in common. For which kernels that pays was measured.
+	// Common: the driver's compiler is told that the lanes of a subgroup have its number in common. For which kernels
+	// that pays was measured.
 	Common bool
 	// Room is the lanes of a unit that registers are to suffice for; 0: the driver's compiler chooses.
 	Room uint32
-	// Ahead is what a kernel that overlaps prefetches into the L2 cache before it waits, or behind its own weights, with all lanes of a grid of Grid
-	// workgroups.
+	// Ahead is what a kernel that overlaps prefetches into the L2 cache before it waits, or behind its own weights,
+	// with all lanes of a grid of Grid workgroups.
 	Ahead []Ahead
 	Grid  int
 	// Overlap has the kernel begin while the one before it still runs, and wait for it before it
@@ -198,8 +199,9 @@ func (l *lowering) module() error {
 // launches it, who has to ask for them.
 const MostDeclared = 48 << 10
 
-// asked is the name of memory that is asked for; arrays in it begin at multiples of as many bytes as copies move
-// and matrices, those of descriptors, too, want. Those of a kernel with matrices in lines begin where the order of lines does.
+// asked is the name of memory that is asked for; arrays in it begin at multiples of as many bytes as copies move and
+// matrices, those of descriptors, too, want. Those of a kernel with matrices in lines begin where the order of lines
+// does.
 const (
 	asked   = "asked"
 	aligned = 16
@@ -299,8 +301,8 @@ func (l *lowering) prologue() {
 	if places[kernel.SubgroupID] {
 		l.builtins[kernel.SubgroupID] = l.word("shr.u32", "%s, 5", l.builtins[kernel.LocalID].reg)
 		if l.o.Common && l.size%Wave == 0 {
-			// From one lane: so the driver's compiler knows that it is the same in all, and makes no code for lanes that are
-			// at different places of what depends on it.
+			// From one lane: so the driver's compiler knows that it is the same in all, and makes no code for lanes
+			// that are at different places of what depends on it.
 			l.builtins[kernel.SubgroupID] = l.word("shfl.sync.idx.b32", "%s, 0, 31, -1", l.builtins[kernel.SubgroupID].reg)
 		}
 	}

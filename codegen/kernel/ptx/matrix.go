@@ -13,7 +13,8 @@ import (
 //	B, 16x8:            (2t, g) (2t+8, g)
 //	accumulator, 16x8:  (g, 2t) (g+8, 2t)
 //
-// Of f32, whose products take the bits of TF32, matrices are those of mma.m16n8k8 ("Matrix Fragments for mma.m16n8k8"), by elements:
+// Of f32, whose products take the bits of TF32, matrices are those of mma.m16n8k8 ("Matrix Fragments for mma.m16n8k8"),
+// by elements:
 //
 //	A, 16x8:  (g, t) (g+8, t) (g, t+4) (g+8, t+4)
 //	B, 8x8:   (t, g) (t+4, g)

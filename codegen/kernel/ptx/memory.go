@@ -136,9 +136,9 @@ func (l *lowering) copyWait(n *kernel.Node) {
 	}
 }
 
-// unchanging reports whether an access is of memory that nobody writes from the kernel's
-// begin to its end. Where the kernel before still runs at the begin, only constants are; behind a wait that is first of all, what is read
-// beyond a branch is, too. Without a branch between, the driver's compiler would move such a load before the wait.
+// unchanging reports whether an access is of memory that nobody writes from the kernel's begin to its end. Where the
+// kernel before still runs at the begin, only constants are; behind a wait that is first of all, what is read beyond a
+// branch is, too. Without a branch between, the driver's compiler would move such a load before the wait.
 func (l *lowering) unchanging(n *kernel.Node) bool {
 	return l.f.Args[n.Imm()].Access == kernel.Read && (!l.o.Overlap || l.o.WaitFirst && l.branched || l.steady(n))
 }
@@ -193,8 +193,8 @@ func (l *lowering) element(n *kernel.Node, indices int) string {
 	return offset(l.word("mad.lo.u32", "%s, 4, %s", e.reg, l.word("mov.u32", "%s", at).reg).reg, near)
 }
 
-// sharedAt writes the address of an element of a shared array, a symbol or a register, and the bytes behind it that the numbers of
-// the index are.
+// sharedAt writes the address of an element of a shared array, a symbol or a register, and the bytes behind it that the
+// numbers of the index are.
 func (l *lowering) sharedAt(array int, index *kernel.Node) (at string, near uint64) {
 	base, size := l.names[array], uint64(l.f.Arrays()[array].Elem().Size())
 	if i := l.scalar(index); i.lit {

@@ -8,8 +8,8 @@ import "github.com/zincc-dev/zincc/codegen/kernel"
 // and what they wrote is seen. The branches of an if wait for themselves, so that each may load its
 // constants before; who comes to another wait does not wait again. A kernel of WaitFirst waits where it begins.
 //
-// A kernel that is Patient lets the next grid begin behind its own wait. That grid then sees what all grids but this one wrote, and may read what
-// is Settled early, too.
+// A kernel that is Patient lets the next grid begin behind its own wait. That grid then sees what all grids but this
+// one wrote, and may read what is Settled early, too.
 
 // begin lets the next grid begin.
 func (l *lowering) begin() {
@@ -26,7 +26,8 @@ func (l *lowering) begin() {
 }
 
 // await waits before a node if it, or a loop that it is, touches other memory than what may be read early or may
-// return, and not all lanes that come to it have waited. Where something is Settled, lanes that return wait for themselves.
+// return, and not all lanes that come to it have waited. Where something is Settled, lanes that return wait for
+// themselves.
 func (l *lowering) await(n *kernel.Node) {
 	if l.waited || n.Op() == kernel.OpIf || n.Op() == kernel.OpReturnIf && l.o.Settled != nil {
 		return
@@ -105,7 +106,8 @@ func (l *lowering) prefetchNext(*kernel.Node) {
 	l.prefetch(true)
 }
 
-// prefetch asks for what is ahead before the kernel waits, or for what is after its weights: a lane of the grid for a line.
+// prefetch asks for what is ahead before the kernel waits, or for what is after its weights: a lane of the grid for a
+// line.
 func (l *lowering) prefetch(after bool) {
 	var list []Ahead
 	for _, a := range l.o.Ahead {

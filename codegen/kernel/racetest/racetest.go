@@ -89,8 +89,8 @@ func clone(args [][]byte) [][]byte {
 	return list
 }
 
-// Spare is a barrier that orders nothing which another does not order as well: of a kernel, in a source file, or that behind
-// the filling of its tables if none is named.
+// Spare is a barrier that orders nothing which another does not order as well: of a kernel, in a source file, or that
+// behind the filling of its tables if none is named.
 type Spare struct{ Kernel, File, Why string }
 
 // All reports whether all tests of a package run, not chosen ones.
@@ -99,8 +99,8 @@ func All() bool {
 	return pattern == nil || pattern.Value.String() == ""
 }
 
-// Main runs the tests, as TestMain does with m.Run. Where all of them ran and succeeded, and not -short, it fails for the
-// barriers without which none has failed, but for spare ones, and for spare ones that are not.
+// Main runs the tests, as TestMain does with m.Run. Where all of them ran and succeeded, and not -short, it fails for
+// the barriers without which none has failed, but for spare ones, and for spare ones that are not.
 func Main(run func() int, spare ...Spare) (code int, err error) {
 	code = run()
 	var list []string

@@ -162,7 +162,8 @@ func (l *lowering) convert(n *kernel.Node) {
 	l.values[n] = l.m.Emit(o, l.typ(n.Type()), l.value(n.Args()[0]))
 }
 
-// packHalf converts, which the mode that modes states rounds. AMD's compiler takes PackHalf2x16 toward zero, whatever the mode.
+// packHalf converts, which the mode that modes states rounds. AMD's compiler takes PackHalf2x16 toward zero, whatever
+// the mode.
 func (l *lowering) packHalf(n *kernel.Node) {
 	pair := l.m.Type(spirv.OpTypeVector, l.typ(kernel.F16), 2)
 	l.values[n] = l.m.Emit(spirv.OpBitcast, l.typ(n.Type()), l.m.Emit(spirv.OpFConvert, pair, l.value(n.Args()[0])))
@@ -318,8 +319,8 @@ func (l *lowering) sharedStore(n *kernel.Node) {
 	l.m.Do(spirv.OpStore, l.element(n, last), l.value(n.Args()[last]), spirv.MemoryAccessNonPrivatePointer)
 }
 
-// tableLanes is how many words of a table lie in an element of its array: drivers compare all elements with each other, which takes
-// RADV 0.1 s for an array of 1024.
+// tableLanes is how many words of a table lie in an element of its array: drivers compare all elements with each other,
+// which takes RADV 0.1 s for an array of 1024.
 const tableLanes = 4
 
 // table reads constants.

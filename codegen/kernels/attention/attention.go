@@ -49,7 +49,8 @@ func attentionOf(s *site.Site, op *ir.Op, gate headGate) (attentionShape, bool) 
 	return shape, ok && site.Indexable(s, k, 4) && site.Indexable(s, v, 4)
 }
 
-// ringUnit is what positions of a ring are a multiple of: what kernels load of consecutive positions at once lies together.
+// ringUnit is what positions of a ring are a multiple of: what kernels load of consecutive positions at once lies
+// together.
 const ringUnit = 32
 
 // ringOf returns the positions that a sequence has in a cache that is a ring, else 0.

@@ -98,8 +98,8 @@ func (k *coopAttention) divide(t *target.Target) bool {
 // wideHead is the width of the widest heads for which the lanes' registers hold what is fetched.
 const wideHead = 256
 
-// wide reports whether a buffer has a tile of k, and then, in its place, one of v, which may be the same. The next comes
-// while this one is used, if there are two buffers.
+// wide reports whether a buffer has a tile of k, and then, in its place, one of v, which may be the same. The next
+// comes while this one is used, if there are two buffers.
 func (k *coopAttention) wide() bool { return k.headDim > wideHead }
 
 // same reports whether k and v are one cache.

@@ -95,7 +95,8 @@ func TestAttentionWithoutMatrices(t *testing.T) {
 	}
 }
 
-// TestWideHeads: heads wider than 256, whose keys may be the values, on a target with much shared memory, in the interpreter.
+// TestWideHeads: heads wider than 256, whose keys may be the values, on a target with much shared memory, in the
+// interpreter.
 func TestWideHeads(t *testing.T) {
 	on := kerneltest.Lookup(t, "sm_90-cuda")
 	many := kerneltest.Case{Ctx: 192, Slots: 2, Rows: 20, N: 19, Pos: []int{110}, Rounds: true}

@@ -114,8 +114,9 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 	})
 }
 
-// makes reports whether the subgroup makes k, the first chain behind q, or v, the second, of the only row: where there are, one that makes no
-// q; else one each, in the first two workgroups one that makes none if they have half of the heads.
+// makes reports whether the subgroup makes k, the first chain behind q, or v, the second, of the only row: where there
+// are, one that makes no q; else one each, in the first two workgroups one that makes none if they have half of the
+// heads.
 func (r *splitRun) makes(chain int) kernel.Value {
 	b := r.b
 	if !r.wide {

@@ -49,7 +49,8 @@ func TestDecodeAttentionLanes(t *testing.T) {
 	merged(64, 4, 3, attentionTest("attention_split", "q8_0", 64, 4, 1, 3, at)).CheckWidthsOn(t, kerneltest.Processor(t), "%0")
 }
 
-// TestFreshAttentionLanes: the row of a step, whose only workgroup of a KV head writes the caches and reads what it wrote.
+// TestFreshAttentionLanes: the row of a step, whose only workgroup of a KV head writes the caches and reads what it
+// wrote.
 func TestFreshAttentionLanes(t *testing.T) {
 	one := kerneltest.Case{Ctx: 64, Slots: 2, Rows: 1, Pos: []int{40}, Slot: []int{1}}
 	for _, splits := range []int{0, 3} {

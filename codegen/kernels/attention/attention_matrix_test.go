@@ -43,8 +43,8 @@ func TestAttentionMatrices(t *testing.T) {
 	}
 }
 
-// TestAttentionAhead runs attention of one row through CUDA, where keys and values are loaded a turn ahead and parts of a workgroup
-// merge the splits, in the interpreter.
+// TestAttentionAhead runs attention of one row through CUDA, where keys and values are loaded a turn ahead and parts of
+// a workgroup merge the splits, in the interpreter.
 func TestAttentionAhead(t *testing.T) {
 	on := kerneltest.Lookup(t, "sm_90-cuda")
 	for i, kv := range []string{"f16", "q8_0", "q4_0"} {
@@ -97,7 +97,8 @@ func atLeast(n int, c kerneltest.Case) kerneltest.Case {
 	return c
 }
 
-// TestAttentionEven runs attention of four heads of 256 through CUDA whose splits are any multiple of 16 positions, in the interpreter.
+// TestAttentionEven runs attention of four heads of 256 through CUDA whose splits are any multiple of 16 positions, in
+// the interpreter.
 func TestAttentionEven(t *testing.T) {
 	on := kerneltest.Lookup(t, "sm_90-cuda")
 	for i, kv := range []string{"f16", "q8_0", "q4_0"} {
@@ -125,8 +126,8 @@ func TestAttentionEven(t *testing.T) {
 	}
 }
 
-// TestAttentionWide runs attention of eight heads of 256 through CUDA, which a workgroup has together, in the interpreter: splits that
-// are alone, that are merged at once and by twos, with no positions, and all widths of a step.
+// TestAttentionWide runs attention of eight heads of 256 through CUDA, which a workgroup has together, in the
+// interpreter: splits that are alone, that are merged at once and by twos, with no positions, and all widths of a step.
 func TestAttentionWide(t *testing.T) {
 	cuda := *kerneltest.Lookup(t, "sm_90-cuda")
 	cuda.EightHeadsFrom = 1

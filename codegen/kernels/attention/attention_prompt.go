@@ -67,8 +67,8 @@ func (k *promptAttention) wants(s *site.Site, rows, positions int) []site.Rewrit
 // tilesOf is how many tiles of so many rows of q the heads of a tile have.
 func (k *promptAttention) tilesOf(rows int) int { return site.CeilDiv(k.rows.Max, rows) }
 
-// candidate is a kernel of a family for tiles of so many rows of q. tile and form go into the module's name; shape and form tell the
-// candidate from others of the site.
+// candidate is a kernel of a family for tiles of so many rows of q. tile and form go into the module's name; shape and
+// form tell the candidate from others of the site.
 func (k *promptAttention) candidate(family string, rows int, tile, shape, form string, declare site.Kernel) site.Candidate {
 	cover := plans.Cover{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{rows, k.fold * k.headDim}, Axis: []int{1, 0}}
 	if k.partial {
@@ -112,8 +112,9 @@ func (k *promptAttention) declarePrompt(s *site.Signature) promptRun {
 	return r
 }
 
-// findTile finds the workgroup's tile, of so many rows of q; it has so many lanes, and units of 16 bytes of shared memory. The kernel ends
-// here if the step has none of the rows or what they see is beyond the cache. It returns the position of the first row.
+// findTile finds the workgroup's tile, of so many rows of q; it has so many lanes, and units of 16 bytes of shared
+// memory. The kernel ends here if the step has none of the rows or what they see is beyond the cache. It returns the
+// position of the first row.
 func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int) (first kernel.Value) {
 	r.b = b
 	r.begin(b, r.of.attentionShape)
@@ -141,7 +142,8 @@ func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int) (fi
 	return first
 }
 
-// span finds the positions of the workgroup, and returns where the tiles of so many begin; first is the position of the first row.
+// span finds the positions of the workgroup, and returns where the tiles of so many begin; first is the position of the
+// first row.
 func (r *promptRun) span(first kernel.Value, positions int) (begin kernel.Value) {
 	b := r.b
 	begin = r.firstIn(b, first, positions)

@@ -196,7 +196,8 @@ func (k *splitKernel) fresh() bool { return len(k.chains.chains) > 1 }
 
 func (k *splitKernel) writer() bool { return k.fresh() && !k.matrices && !k.lanes }
 
-// early reports whether heads are loaded before q is made: ahead of the position or, if waits, behind the first keys and values.
+// early reports whether heads are loaded before q is made: ahead of the position or, if waits, behind the first keys
+// and values.
 func (k *splitKernel) early() bool {
 	return (k.ahead || k.asks) && k.share <= k.subgroups && k.chains.turnsInLanes()
 }
@@ -244,8 +245,8 @@ func (k *splitKernel) together() int {
 	return k.share
 }
 
-// halves reports whether the first two workgroups of a KV head have half of its heads each where one split would have all positions: what makes
-// q, k and v, and what adds up subgroups, would take twice as long in one.
+// halves reports whether the first two workgroups of a KV head have half of its heads each where one split would have
+// all positions: what makes q, k and v, and what adds up subgroups, would take twice as long in one.
 func (k *splitKernel) halves() bool { return k.wide && k.least() > 0 && k.splits() > 1 }
 
 // shareOf returns how many heads of a group, which have a KV head in common, share a workgroup if it takes `most`.

@@ -9,8 +9,8 @@ import (
 )
 
 // laneSums are rangeSums of a processor, of 16 positions at a time. Lanes have dims of the head there. Each has a part
-// of every score, until the lanes exchange parts, so that each has the score of a position. Blocks of positions begin where
-// the range does, so that the order of the sums depends on the row's position alone.
+// of every score, until the lanes exchange parts, so that each has the score of a position. Blocks of positions begin
+// where the range does, so that the order of the sums depends on the row's position alone.
 type laneSums struct {
 	*splitRun
 	base       cachedHead
@@ -28,8 +28,8 @@ func (k *splitKernel) onLanes(t *target.Target) bool {
 	return t.Backend == plans.CPU && k.headDim%lanesWide == 0
 }
 
-// freshOnLanes reports whether there is a kernel that makes heads, too, where lanes have dims of them: one workgroup attends to a row's position,
-// and what lanes make of a head lies in pairs of neighbours.
+// freshOnLanes reports whether there is a kernel that makes heads, too, where lanes have dims of them: one workgroup
+// attends to a row's position, and what lanes make of a head lies in pairs of neighbours.
 func (k *splitKernel) freshOnLanes() bool {
 	return k.rows.Max == 1 && k.share == k.group && k.kv == ir.F16 && k.chains.vec == 2 && k.chains.inRuns(2)
 }
@@ -60,7 +60,8 @@ func (r *laneSums) pairs(h, v kernel.Value) {
 	}
 }
 
-// queryAsItIs keeps q of all heads where nothing is done to it before: lanes load what lies in a row, and nothing is scattered.
+// queryAsItIs keeps q of all heads where nothing is done to it before: lanes load what lies in a row, and nothing is
+// scattered.
 func (r *laneSums) queryAsItIs() {
 	b := r.b
 	for h := range r.share {
@@ -78,7 +79,8 @@ func (r *laneSums) askForResult() {
 	b.For(0, r.share*r.headDim, lanesWide, func(i kernel.Value) { r.y.Prefetch(b.Add(first, i)) })
 }
 
-// makeHeads is that of splitRun for the only row of a step, whose position one workgroup of a KV head has: it writes k and v.
+// makeHeads is that of splitRun for the only row of a step, whose position one workgroup of a KV head has: it writes k
+// and v.
 func (r *laneSums) makeHeads() {
 	b, m := r.b, &r.maker
 	m.at = r.splitRun.at
@@ -157,8 +159,8 @@ func (r *laneSums) prefetch(p kernel.Value) {
 	}
 }
 
-// scores returns, by head, the products of q with the keys of the lanes' positions. A key is loaded once for all heads, and what
-// lanes have of two scores becomes one value as soon as both are there.
+// scores returns, by head, the products of q with the keys of the lanes' positions. A key is loaded once for all heads,
+// and what lanes have of two scores becomes one value as soon as both are there.
 func (r *laneSums) scores(from kernel.Value) []kernel.Value {
 	b := r.b
 	joined := make([]lane.Joiner, r.share)

@@ -21,7 +21,8 @@ import (
 // f16 of the weights of the four heads and the lower, so that nothing is rounded to f16. Which dims
 // and positions make up a matrix is free: those that a lane has lie together in the cache.
 //
-// A workgroup of eight heads has four more where the first four are twice, and the lower parts of the weights in a second matrix.
+// A workgroup of eight heads has four more where the first four are twice, and the lower parts of the weights in a
+// second matrix.
 //
 // A lane's place is that among 8, its quad that among the four lanes of one place.
 type matrixSums struct {
@@ -33,7 +34,8 @@ type matrixSums struct {
 	sum         []*kernel.Var // by 16 dims
 	top, weight *kernel.Var   // of the place's head; scores are powers of two here
 
-	// For four heads: the part of a weight in the lane's column is one factor of its upper bits and another of the whole.
+	// For four heads: the part of a weight in the lane's column is one factor of its upper bits and another of the
+	// whole.
 	ofUpper, ofWhole kernel.Value
 
 	// The row's own position, which the group writes to the caches, is apart from those in them:
@@ -58,8 +60,8 @@ const (
 	eightsHead = 256
 	// matrixHeads is the most heads of a workgroup for which columns hold both parts.
 	matrixHeads = 4
-	// wideShift is how far below the largest score the top lies, as a power of two, where lower parts are not in lowerUnit: few
-	// weights are subnormal then, and all stay in the range of f16.
+	// wideShift is how far below the largest score the top lies, as a power of two, where lower parts are not in
+	// lowerUnit: few weights are subnormal then, and all stay in the range of f16.
 	wideShift = 7
 	// emptyTop is the top before the first score: far above those of no position.
 	emptyTop = emptyScore / 2
@@ -347,8 +349,8 @@ func (r *matrixSums) addValues(values tileWords, weights [4]kernel.Value) {
 	}
 }
 
-// weightMatrices has in a lane the parts, see splitHalves, that its column has of the weights: of eight heads the upper and the lower ones,
-// in a matrix each.
+// weightMatrices has in a lane the parts, see splitHalves, that its column has of the weights: of eight heads the upper
+// and the lower ones, in a matrix each.
 func (r *matrixSums) weightMatrices(weights [4]kernel.Value) []kernel.Value {
 	b := r.b
 	if r.wide {

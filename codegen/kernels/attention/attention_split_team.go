@@ -100,8 +100,8 @@ func (r *teamSums) cached(cache *kernel.Buffer, row cachedHead) [][]kernel.Value
 	return out
 }
 
-// start clears the sums, too, and finds out where positions are of rows of the step. Lanes without a chunk hold zeros, which add nothing to a
-// score.
+// start clears the sums, too, and finds out where positions are of rows of the step. Lanes without a chunk hold zeros,
+// which add nothing to a score.
 func (r *teamSums) start() {
 	b := r.b
 	if r.fresh() {

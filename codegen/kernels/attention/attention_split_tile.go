@@ -144,7 +144,8 @@ func (r *matrixSums) valuePair(words []kernel.Value, m int) kernel.Value {
 	return r.b.Elem(words[m/4], m%4)
 }
 
-// refreshed puts k or v of the other rows of the step, in units of so many elements, in place of what the caches had there.
+// refreshed puts k or v of the other rows of the step, in units of so many elements, in place of what the caches had
+// there.
 func (r *matrixSums) refreshed(from kernel.Value, w tileWords, fresh freshRows, elements int, at func(from kernel.Value, i int) kernel.Value, unit func(i int) kernel.Value) tileWords {
 	if !r.others() {
 		return w

@@ -166,8 +166,8 @@ func (r *splitRun) addUp(h, quad, from, end kernel.Value) splitSums {
 	return s
 }
 
-// mergeTwice is mergeSplits in two turns, for more splits than a workgroup reads in a moment: the last split of each few adds these up, and
-// the last of those adds up the rest. Counters are as many as the workgroup's heads.
+// mergeTwice is mergeSplits in two turns, for more splits than a workgroup reads in a moment: the last split of each
+// few adds these up, and the last of those adds up the rest. Counters are as many as the workgroup's heads.
 func (r *splitRun) mergeTwice(counts *kernel.Buffer, index, active kernel.Value) {
 	b := r.b
 	each := b.U32(uint32(r.inTurn()))
@@ -254,7 +254,8 @@ func (r *splitRun) headOf(h kernel.Value) kernel.Value {
 	return r.b.Add(r.b.Mul(r.row, r.heads), r.head, h)
 }
 
-// write stores elements 4*quad and on of one of the workgroup's heads. It loads their gate, if there is one and that is none.
+// write stores elements 4*quad and on of one of the workgroup's heads. It loads their gate, if there is one and that is
+// none.
 func (r *splitRun) write(h, quad kernel.Value, s splitSums, gate kernel.Value) {
 	b, sum, weight := r.b, s.sum.Get(), s.weight.Get()
 	if sinks := r.attentionArgs.sinks; sinks != nil {

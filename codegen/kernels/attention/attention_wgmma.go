@@ -44,10 +44,11 @@ func AttentionWgmmaWants(s *site.Site) []site.Rewrite {
 	return k.wants(s, k.queryRows(), k.tileKV)
 }
 
-// wgmmaAttention is FlashAttention-3 (Shah et al., arXiv:2407.08608) with products of four subgroups, but that all lanes
-// copy, too. A team of four subgroups has 64 rows of the tile: q and a tile of keys, in shared memory, give
-// it the scores of all its positions, the lanes make weights of them where they are, and these, in registers, and a tile of values, in shared
-// memory, give all dims. While the weights of a tile are made, those before are multiplied with their values.
+// wgmmaAttention is FlashAttention-3 (Shah et al., arXiv:2407.08608) with products of four subgroups, but that all
+// lanes copy, too. A team of four subgroups has 64 rows of the tile: q and a tile of keys, in shared memory, give it
+// the scores of all its positions, the lanes make weights of them where they are, and these, in registers, and a tile
+// of values, in shared memory, give all dims. While the weights of a tile are made, those before are multiplied with
+// their values.
 //
 // As in attention_coop weights are f16, relative to a score of their row, and all sums f32, in the device's order.
 type wgmmaAttention struct {
@@ -62,7 +63,8 @@ const (
 	wgmmaTeams = 2
 	// sumSide is the columns of scores or sums that a matrix has.
 	sumSide = 8
-	// wgmmaHead is the width of the widest heads: a product has as many columns at most, whose sums a lane's registers hold.
+	// wgmmaHead is the width of the widest heads: a product has as many columns at most, whose sums a lane's registers
+	// hold.
 	wgmmaHead = 256
 	// wgmmaRolled is the widest heads whose tiles are gone through one by one.
 	wgmmaRolled = 128
@@ -96,8 +98,8 @@ func (k *wgmmaAttention) tileRows() int { return wgmmaTeams * teamRows }
 // queryRows is the rows of q that the tile has heads of.
 func (k *wgmmaAttention) queryRows() int { return k.tileRows() / k.fold }
 
-// In shared memory lie, in units of 16 bytes, which have 8 dims: two tiles of keys, two of values, and q. Each has a line of 64 dims of all
-// positions, or rows, then one of the next 64.
+// In shared memory lie, in units of 16 bytes, which have 8 dims: two tiles of keys, two of values, and q. Each has a
+// line of 64 dims of all positions, or rows, then one of the next 64.
 
 const lineUnits = 8
 
@@ -181,8 +183,8 @@ func (k *wgmmaAttention) kernel(s *site.Signature) func(b *kernel.Builder) {
 	}
 }
 
-// tiles goes through the tiles from position first on. For wide heads it takes them by twos, so that their places are constants; for heads of 128
-// that is no faster (docs/lab/prompt-attention.md).
+// tiles goes through the tiles from position first on. For wide heads it takes them by twos, so that their places are
+// constants; for heads of 128 that is no faster (docs/lab/prompt-attention.md).
 func (r *wgmmaAttentionRun) tiles(first kernel.Value) {
 	b, size := r.b, r.tileSize(r.tileKV)
 	if !r.byTwos() {
@@ -210,8 +212,8 @@ func (r *wgmmaAttentionRun) tiles(first kernel.Value) {
 	})
 }
 
-// step makes weights of the scores of the tile from `from` on, which is in this buffer, while the weights before are multiplied with their values, and the
-// next keys and these values come.
+// step makes weights of the scores of the tile from `from` on, which is in this buffer, while the weights before are
+// multiplied with their values, and the next keys and these values come.
 func (r *wgmmaAttentionRun) step(from, this, other kernel.Value) {
 	b := r.b
 	r.arrive()
@@ -272,7 +274,8 @@ func (r *wgmmaAttentionRun) start() {
 	}
 }
 
-// fetch begins to copy a tile of keys, if there is another one, and one of values, from positions on to where they are among those.
+// fetch begins to copy a tile of keys, if there is another one, and one of values, from positions on to where they are
+// among those.
 func (r *wgmmaAttentionRun) fetch(keys, keysTo, values, valuesTo kernel.Value) {
 	r.b.If(r.b.Lt(keys, r.end), func() { r.fill(r.k, keys, keysTo) })
 	r.fill(r.v, values, r.b.Add(valuesTo, r.valuesAt()))

@@ -6,10 +6,11 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
 
-// A lane has, of 16 rows of scores and sums, pairs of neighbours of its row and of that 8 below; four neighbouring lanes have a row.
+// A lane has, of 16 rows of scores and sums, pairs of neighbours of its row and of that 8 below; four neighbouring
+// lanes have a row.
 
-// weigh turns the scores of the positions from `from` on into weights, where they are. It reports whether the sums from before must fade: where
-// a score exceeds by too much what the weights of its row are relative to.
+// weigh turns the scores of the positions from `from` on into weights, where they are. It reports whether the sums from
+// before must fade: where a score exceeds by too much what the weights of its row are relative to.
 func (r *wgmmaAttentionRun) weigh(from kernel.Value) (changed kernel.Value) {
 	b := r.b
 	b.If(r.masked(from, b.Add(from, r.tileKV), r.firstOfAll), func() { r.mask(from) })
@@ -89,8 +90,8 @@ func (r *wgmmaAttentionRun) overRow(f folding, x kernel.Value) kernel.Value {
 	return x
 }
 
-// write stores the quotients of the rows that this step has, or what a split has. Two neighbouring lanes hold two dims each of two
-// times four; they exchange them, so that each has four.
+// write stores the quotients of the rows that this step has, or what a split has. Two neighbouring lanes hold two dims
+// each of two times four; they exchange them, so that each has four.
 func (r *wgmmaAttentionRun) write() {
 	b := r.b
 	odd := b.Eq(b.Mod(b.SubgroupLane(), 2), 1)
@@ -122,8 +123,8 @@ func (r *wgmmaAttentionRun) write() {
 	}
 }
 
-// finish sums up the weights of one of the lane's rows, and returns the factor of its sums: over the weights or, of a split, to
-// what the largest score is, which is stored with the weights.
+// finish sums up the weights of one of the lane's rows, and returns the factor of its sums: over the weights or, of a
+// split, to what the largest score is, which is stored with the weights.
 func (r *wgmmaAttentionRun) finish(i int, inTile kernel.Value) kernel.Value {
 	b, row := r.b, r.ofRow[i]
 	weight := r.overRow(sumOf, row.weight.Get())

@@ -9,8 +9,9 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
 )
 
-// TestAttentionWgmma computes attention with products of four subgroups in the interpreter, and has the modules assembled: heads of 16
-// to 256 elements, one tile of positions and several, of which the last is whole or not, rows of which tiles have all or few.
+// TestAttentionWgmma computes attention with products of four subgroups in the interpreter, and has the modules
+// assembled: heads of 16 to 256 elements, one tile of positions and several, of which the last is whole or not, rows of
+// which tiles have all or few.
 func TestAttentionWgmma(t *testing.T) {
 	on := kerneltest.Lookup(t, "sm_90-cuda")
 	many := kerneltest.Case{Ctx: 448, Slots: 2, Rows: 512, N: 19, Pos: []int{370}, Slot: []int{1}}

@@ -10,8 +10,9 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// attention_wgmma can write its result in tiles, as the next product reads it. A workgroup has whole pieces of its rows. It puts what is in them, rounded, into shared
-// memory, where q was, and from there writes pieces of neighbouring rows.
+// attention_wgmma can write its result in tiles, as the next product reads it. A workgroup has whole pieces of its
+// rows. It puts what is in them, rounded, into shared memory, where q was, and from there writes pieces of neighbouring
+// rows.
 
 // beforeTile returns the site without the op tile that its group ends in, and that op; nil if it ends in another.
 func beforeTile(s *site.Site) (*site.Site, *ir.Op) {
@@ -37,7 +38,8 @@ func (k *wgmmaAttention) takeTile(op *ir.Op) bool {
 	return true
 }
 
-// tiled has c write tiles, if there are some: a workgroup writes all pieces of its heads, of a part of the rows of a tile.
+// tiled has c write tiles, if there are some: a workgroup writes all pieces of its heads, of a part of the rows of a
+// tile.
 func (k *wgmmaAttention) tiled(c site.Candidate) site.Candidate {
 	if k.tile == nil {
 		return c
@@ -49,7 +51,8 @@ func (k *wgmmaAttention) tiled(c site.Candidate) site.Candidate {
 	return c
 }
 
-// hasPieces reports whether a workgroup has whole pieces: its octets are whole blocks, or so many in a row of one that they differ in all bits of a lane's number.
+// hasPieces reports whether a workgroup has whole pieces: its octets are whole blocks, or so many in a row of one that
+// they differ in all bits of a lane's number.
 func (k *wgmmaAttention) hasPieces(orders [][2]int) bool {
 	n := k.pieces()
 	return n%weight.BlockPieces == 0 || weight.BlockPieces%n == 0 && !slices.ContainsFunc(orders, func(lanes [2]int) bool { return 1<<lanes[1] >= n })
@@ -70,8 +73,9 @@ func (r *promptRun) clearTiles(lanes, rows int) {
 	r.tiler().Clear(b.Mod(r.row, ir.TileRows), rows, b.Mul(b.WorkgroupID(0), r.of.pieces()), r.of.pieces(), lanes)
 }
 
-// stageAt returns where octet u of a row of the tile, or octet more of those from there on, lies in shared memory. The two have no bits in common. It is where
-// q had it, but such that neighbouring rows of q have those of the same head in different banks.
+// stageAt returns where octet u of a row of the tile, or octet more of those from there on, lies in shared memory. The
+// two have no bits in common. It is where q had it, but such that neighbouring rows of q have those of the same head in
+// different banks.
 func (r *wgmmaAttentionRun) stageAt(inTile, u kernel.Value, more int) kernel.Value {
 	b := r.b
 	turn := b.Mod(b.Xor(b.Div(inTile, r.fold), b.Mul(inTile, 2)), lineUnits)
@@ -79,8 +83,8 @@ func (r *wgmmaAttentionRun) stageAt(inTile, u kernel.Value, more int) kernel.Val
 	return b.Add(b.Mul(line, lineUnits), b.Xor(b.Xor(b.Mod(u, lineUnits), turn), more%lineUnits), r.queryAt()+more/lineUnits*lineUnits*r.tileRows())
 }
 
-// stage puts a quad of those of two octets of a row of the tile, from octet `from` on, into shared memory: four dims, times a number. Those of
-// rows that the step does not have nobody reads.
+// stage puts a quad of those of two octets of a row of the tile, from octet `from` on, into shared memory: four dims,
+// times a number. Those of rows that the step does not have nobody reads.
 func (r *wgmmaAttentionRun) stage(inTile, quad kernel.Value, from int, v, number kernel.Value) {
 	b := r.b
 	head := b.Add(b.Mul(b.Min(r.rowOf(inTile), r.lastRow), r.heads), r.head, b.Mod(inTile, r.fold))

@@ -9,8 +9,8 @@ import (
 // scaled is the elements that share a scale.
 const scaled = 32
 
-// A scaledFormat is how a cache holds codes, of which scaled elements share a scale: package layout says where both lie.
-// The codes of four neighbours are a word, or the lower bits of one.
+// A scaledFormat is how a cache holds codes, of which scaled elements share a scale: package layout says where both
+// lie. The codes of four neighbours are a word, or the lower bits of one.
 type scaledFormat struct {
 	bits int     // of a code
 	bias float64 // what codes are more by
@@ -19,8 +19,8 @@ type scaledFormat struct {
 	pairs func(b *kernel.Builder, four kernel.Value) [2]kernel.Value
 	// code loads that of element i.
 	code func(b *kernel.Builder, i kernel.Value, cache *kernel.Buffer) kernel.Value
-	// round rounds x, the four elements of a lane, eight of which have a block, as op kvwrite does. The scale, an f16 in
-	// the low half of a word, all eight have.
+	// round rounds x, the four elements of a lane, eight of which have a block, as op kvwrite does. The scale, an f16
+	// in the low half of a word, all eight have.
 	round func(b *kernel.Builder, x kernel.Value) (four, scale kernel.Value)
 }
 
@@ -48,7 +48,8 @@ func (f *scaledFormat) four(b *kernel.Builder, words kernel.Value, i int) kernel
 // fourBytes is the bytes of what four neighbours have.
 func (f *scaledFormat) fourBytes() int { return f.bits / 2 }
 
-// store stores what four neighbours have, or, without a format, an access, at place i of a cache, counted in as many elements.
+// store stores what four neighbours have, or, without a format, an access, at place i of a cache, counted in as many
+// elements.
 func (f *scaledFormat) store(cache *kernel.Buffer, i, four kernel.Value) {
 	if f != nil && f.fourBytes() == 2 {
 		cache.Store16(i, four)
@@ -64,8 +65,8 @@ func (f *scaledFormat) floats(b *kernel.Builder, four kernel.Value) kernel.Value
 	return b.Vec(b.Elem(low, 0), b.Elem(low, 1), b.Elem(high, 0), b.Elem(high, 1))
 }
 
-// octet returns the i-th 8 elements that have been loaded as 8 f16. both is their scale twice, a pair of f16: each product is
-// rounded once.
+// octet returns the i-th 8 elements that have been loaded as 8 f16. both is their scale twice, a pair of f16: each
+// product is rounded once.
 func (f *scaledFormat) octet(b *kernel.Builder, words kernel.Value, i int, both kernel.Value) kernel.Value {
 	var out []kernel.Operand
 	for _, four := range []kernel.Value{f.four(b, words, 2*i), f.four(b, words, 2*i+1)} {

@@ -11,8 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// latentHeads describes the two parts of the heads of latent attention: elements of x, which may be normed, and behind them those of other
-// rows, rotated in neighbours.
+// latentHeads describes the two parts of the heads of latent attention: elements of x, which may be normed, and behind
+// them those of other rows, rotated in neighbours.
 type latentHeads struct {
 	first  int // elements of the first part
 	stride int // of x, from one head to the next

@@ -42,8 +42,8 @@ func TestLatentKey(t *testing.T) {
 	}
 }
 
-// TestOtherRowsAreNoLatentKey has groups of the same ops that cache other rows: halves of two heads by turns, and fewer elements than the
-// row has.
+// TestOtherRowsAreNoLatentKey has groups of the same ops that cache other rows: halves of two heads by turns, and fewer
+// elements than the row has.
 func TestOtherRowsAreNoLatentKey(t *testing.T) {
 	for _, c := range []struct{ old, new string }{
 		{"heads=1", "heads=2"},
@@ -68,7 +68,8 @@ func TestOtherRowsAreNoLatentKey(t *testing.T) {
 	}
 }
 
-// latentQueryTest has queries of latent attention: vectors that matrices of heads made, and parts of wider heads that are rotated.
+// latentQueryTest has queries of latent attention: vectors that matrices of heads made, and parts of wider heads that
+// are rotated.
 func latentQueryTest(heads, vector, turned, plain int, c kerneltest.Case) kerneltest.Case {
 	key := latentKeyTest("f16", vector, turned, c)
 	key.Globals = key.Globals[strings.Index(key.Globals, "table"):strings.Index(key.Globals, "step @x")]
@@ -131,7 +132,8 @@ func TestLatentQueriesOfAnyWidth(t *testing.T) {
 	attended(4, 48, 16, 3, latentQueryTest(4, 48, 16, 32, at)).CheckWidths(t, "%0")
 }
 
-// TestOtherHeadsAreNoLatentQueries has a rotation of halves, one of a part of the run, one of runs that are those of two heads, and a processor, whose passes leave these ops apart.
+// TestOtherHeadsAreNoLatentQueries has a rotation of halves, one of a part of the run, one of runs that are those of
+// two heads, and a processor, whose passes leave these ops apart.
 func TestOtherHeadsAreNoLatentQueries(t *testing.T) {
 	for _, c := range []struct{ old, new, on string }{
 		{`"norm"`, `"neox"`, "sm_90-cuda"},

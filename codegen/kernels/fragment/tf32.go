@@ -22,7 +22,8 @@ func SplitTF32(b *kernel.Builder, t kernel.Type, elems ...kernel.Value) Split {
 	return Split{b.MatElems(t, high...), b.MatElems(t, low...)}
 }
 
-// Thrice lists the pairs of parts whose products add up to a product of f32, small ones first. It leaves out the product of the low parts, which is 2^-22 of the whole or less.
+// Thrice lists the pairs of parts whose products add up to a product of f32, small ones first. It leaves out the
+// product of the low parts, which is 2^-22 of the whole or less.
 var Thrice = [3][2]int{{1, 0}, {0, 1}, {0, 0}}
 
 // AddTo returns sum + x*y.

@@ -41,7 +41,8 @@ var valid = struct {
 	paths
 }{paths: paths{}}
 
-// lower returns the kernel's module. spirv-val, which takes longer than all else here, looks at those that show it something.
+// lower returns the kernel's module. spirv-val, which takes longer than all else here, looks at those that show it
+// something.
 func lower(t testing.TB, c kernels.Candidate, f *kernel.Func) []uint32 {
 	t.Helper()
 	module, err := kernelspirv.Lower(f)
@@ -63,8 +64,8 @@ func lower(t testing.TB, c kernels.Candidate, f *kernel.Func) []uint32 {
 // built are the digests of the modules that targets of the table have, by name.
 var built sync.Map
 
-// Builds builds a candidate for a target: its module is that of all candidates of its name, and its sizes, with its constants, are within the
-// limits of the target, of whose shared memory it may have some.
+// Builds builds a candidate for a target: its module is that of all candidates of its name, and its sizes, with its
+// constants, are within the limits of the target, of whose shared memory it may have some.
 func Builds(t testing.TB, on *target.Target, some int, c kernels.Candidate) {
 	t.Helper()
 	f, spec, module := Lowered(t, c)

@@ -152,7 +152,8 @@ func (c Case) RunOn(t testing.TB, on *target.Target) {
 	c.FirstOf(t, on, Launch)
 }
 
-// RunAs runs the kernels on llvmpipe, the first of which has word in its name, and on Hopper through CUDA, and builds them.
+// RunAs runs the kernels on llvmpipe, the first of which has word in its name, and on Hopper through CUDA, and builds
+// them.
 func (c Case) RunAs(t testing.TB, word string) {
 	t.Helper()
 	if list := c.Candidates(t, c.Site(t, Llvmpipe(t))); !strings.Contains(list[0].Kernel, word) {

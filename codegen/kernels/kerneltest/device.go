@@ -40,8 +40,9 @@ func (d *device) largest() int {
 	return d.most
 }
 
-// shows reports whether the device runs a module: one that it has run, or that takes a path that none before it took. Compilers of devices take
-// fifty times as long to compile a module as the interpreter takes to run it. What large modules do, smaller ones have to show: see unseen.
+// shows reports whether the device runs a module: one that it has run, or that takes a path that none before it took.
+// Compilers of devices take fifty times as long to compile a module as the interpreter takes to run it. What large
+// modules do, smaller ones have to show: see unseen.
 func (d *device) shows(c kernels.Candidate, f *kernel.Func) bool {
 	d.lock.Lock()
 	defer d.lock.Unlock()

@@ -52,8 +52,8 @@ func (g *gpu) with(run func() (int, error)) (int, error) {
 	return code, err
 }
 
-// has reports whether the GPU stands in the table for others: where everything is emulated, with the kernel's subgroups and without matrices. A
-// sample runs its own candidates alone, since bits may differ between devices: see Emulated.
+// has reports whether the GPU stands in the table for others: where everything is emulated, with the kernel's subgroups
+// and without matrices. A sample runs its own candidates alone, since bits may differ between devices: see Emulated.
 func (g *gpu) has(c kernels.Candidate, f *kernel.Func) bool {
 	matrices := false
 	f.Body().Walk(func(n *kernel.Node) { matrices = matrices || n.Op() == kernel.OpMatMulAdd })
@@ -95,8 +95,8 @@ func (g *gpu) compute(l *launchOf, args [][]byte) {
 	}
 }
 
-// Emulated returns what runs candidates of an AMD target on its GPU: those that show it something, or all. Of others, and of those that the
-// driver makes no code of, there are no results.
+// Emulated returns what runs candidates of an AMD target on its GPU: those that show it something, or all. Of others,
+// and of those that the driver makes no code of, there are no results.
 func Emulated(on *target.Target) (Launcher, bool) {
 	for i, g := range gpus {
 		if g.name == on.Name && (i < sampled || *everything) {

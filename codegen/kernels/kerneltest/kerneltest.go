@@ -1,5 +1,5 @@
-// Package kerneltest runs kernels for the tests of the packages that hold them: whole groups beside the oracle (Case), and candidates on what
-// computes them (Launch). All of it runs under the race detector of package racetest.
+// Package kerneltest runs kernels for the tests of the packages that hold them: whole groups beside the oracle (Case),
+// and candidates on what computes them (Launch). All of it runs under the race detector of package racetest.
 package kerneltest
 
 import (
@@ -11,7 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/radv"
 )
 
-// Main is the TestMain of a package that holds kernels. spare are the barriers that order nothing which others do not order.
+// Main is the TestMain of a package that holds kernels. spare are the barriers that order nothing which others do not
+// order.
 func Main(m *testing.M, spare ...racetest.Spare) {
 	radv.Main()
 	run := func() (int, error) {

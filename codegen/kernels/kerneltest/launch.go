@@ -11,11 +11,12 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Launcher runs a candidate: it is launch, onDevice or interpretOnly. data has the bytes of the operands that are read, in the device's layout;
-// results come back for those that are written, over NaNs where there is no data.
+// Launcher runs a candidate: it is launch, onDevice or interpretOnly. data has the bytes of the operands that are read,
+// in the device's layout; results come back for those that are written, over NaNs where there is no data.
 type Launcher func(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte
 
-// Launch runs a candidate on the first device that it shows something, else in the interpreter. Bits may differ between them.
+// Launch runs a candidate on the first device that it shows something, else in the interpreter. Bits may differ between
+// them.
 func Launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte {
 	t.Helper()
 	return newLaunch(t, c).on((*device).shows, sizes, data)

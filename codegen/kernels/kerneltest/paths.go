@@ -6,8 +6,9 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
 
-// paths are what kernels have a lowering and a driver's compiler do: their operations, each with the types of its operands and which of
-// them are constants, how it sees a buffer or an array, and the loops and ifs. The lowering looks at nothing else of an operation. Each has its operation.
+// paths are what kernels have a lowering and a driver's compiler do: their operations, each with the types of its
+// operands and which of them are constants, how it sees a buffer or an array, and the loops and ifs. The lowering looks
+// at nothing else of an operation. Each has its operation.
 type paths map[string]kernel.Op
 
 // add adds the paths of a kernel and reports whether any of them is new.

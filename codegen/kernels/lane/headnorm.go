@@ -2,8 +2,8 @@ package lane
 
 import "github.com/zincc-dev/zincc/codegen/kernel"
 
-// HeadTeam is the lanes that share a head of so many elements, a multiple of 16, four neighbouring elements at a time: no more than the smallest
-// subgroup has.
+// HeadTeam is the lanes that share a head of so many elements, a multiple of 16, four neighbouring elements at a time:
+// no more than the smallest subgroup has.
 func HeadTeam(dim int) int {
 	if dim%32 == 0 {
 		return 8

@@ -80,7 +80,8 @@ func SumEach(b *kernel.Builder, list []kernel.Value, member kernel.Value, from i
 	return list[0]
 }
 
-// exchange adds two values up over lanes that differ in the bits of mask: those where it is set have the sum of high then, others that of low.
+// exchange adds two values up over lanes that differ in the bits of mask: those where it is set have the sum of high
+// then, others that of low.
 func exchange(b *kernel.Builder, low, high, upper kernel.Value, mask int) kernel.Value {
 	return b.Add(b.Select(upper, high, low), b.SubgroupShuffleXor(b.Select(upper, low, high), mask))
 }

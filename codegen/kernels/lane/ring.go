@@ -16,13 +16,14 @@ func (r Ring) At(b *kernel.Builder, slot, pos, channel kernel.Value, back kernel
 	return b.Add(b.Mul(row, r.Width), channel)
 }
 
-// Past loads a channel's past elements and passes each to keep with its distance, from 1 on. here says by distance whether the step itself has
-// the row. If it has all of them, which all says, Past loads nothing; all is nil for a step of one row, which has none.
+// Past loads a channel's past elements and passes each to keep with its distance, from 1 on. here says by distance
+// whether the step itself has the row. If it has all of them, which all says, Past loads nothing; all is nil for a step
+// of one row, which has none.
 func (r Ring) Past(b *kernel.Builder, slot, pos, channel kernel.Value, here []kernel.Value, all *kernel.Value, keep func(distance int, v kernel.Value)) {
 	load := func() {
 		for d := 1; d < r.Taps; d++ {
-			// The step lacks the furthest row if it lacks any. That row stands for those that the step has, because a dispatch may write
-			// theirs in the ring meanwhile.
+			// The step lacks the furthest row if it lacks any. That row stands for those that the step has, because a
+			// dispatch may write theirs in the ring meanwhile.
 			back := b.Select(here[d], b.U32(uint32(r.Taps-1)), b.U32(uint32(d)))
 			keep(d, r.Rows.Load(kernel.F32, r.At(b, slot, pos, channel, back)))
 		}
@@ -34,7 +35,8 @@ func (r Ring) Past(b *kernel.Builder, slot, pos, channel kernel.Value, here []ke
 	b.If(b.Not(*all), load)
 }
 
-// Sum adds the terms of a channel to sum, the oldest first. past returns the element at a distance, now is the row's own.
+// Sum adds the terms of a channel to sum, the oldest first. past returns the element at a distance, now is the row's
+// own.
 func (r Ring) Sum(b *kernel.Builder, sum kernel.Value, weights []kernel.Value, past func(distance int) kernel.Value, now kernel.Value) kernel.Value {
 	for d := r.Taps - 1; d > 0; d-- {
 		sum = b.FMA(weights[r.Taps-1-d], past(d), sum)

@@ -10,7 +10,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
 )
 
-// ringTest is a projection whose result is three parts of a short gated convolution: the gate and the factors in an order of its own.
+// ringTest is a projection whose result is three parts of a short gated convolution: the gate and the factors in an
+// order of its own.
 func ringTest(dtype string, in, width int, order [3]int, normed bool, c kerneltest.Case) kerneltest.Case {
 	c.Family, c.Terms, c.Offered = "gemv", 64*in, true
 	c.Globals = fmt.Sprintf(`step @h : f32[T, %[1]d]
@@ -69,8 +70,8 @@ func TestRingInFixedPoint(t *testing.T) {
 	}
 }
 
-// TestRingHasTheBitsOfTwoKernels compares every candidate with a projection of the same order and the convolution of what that makes: wider steps
-// have those.
+// TestRingHasTheBitsOfTwoKernels compares every candidate with a projection of the same order and the convolution of
+// what that makes: wider steps have those.
 func TestRingHasTheBitsOfTwoKernels(t *testing.T) {
 	for i, dtype := range []string{"f32", "q4_k", "q6_k"} {
 		for j, rows := range []int{1, 2, 4} {
@@ -115,8 +116,8 @@ func TestRingHasTheBitsOfTwoKernels(t *testing.T) {
 	}
 }
 
-// TestOtherRings has groups that no projection takes in: more rows than decode steps have, a part that is no slice of the result, an activation,
-// another ring to write to, a result that others read, and a processor.
+// TestOtherRings has groups that no projection takes in: more rows than decode steps have, a part that is no slice of
+// the result, an activation, another ring to write to, a result that others read, and a processor.
 func TestOtherRings(t *testing.T) {
 	for _, c := range []struct {
 		old, new, on string

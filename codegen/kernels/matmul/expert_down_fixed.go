@@ -34,8 +34,8 @@ func (g *expertDown) oneUnit(t *downTerm) bool {
 // mostParts is the most members that share the rows of a projection.
 const mostParts = 4
 
-// share has members share the rows of the projections that takes names, in fixed point, where a workgroup has subgroups for
-// all members: else each has one.
+// share has members share the rows of the projections that takes names, in fixed point, where a workgroup has subgroups
+// for all members: else each has one.
 func (g *expertDown) share(workgroup int, takes func(t *downTerm) bool) {
 	for _, t := range g.terms {
 		if t.x == nil || !takes(t) {
@@ -47,8 +47,8 @@ func (g *expertDown) share(workgroup int, takes func(t *downTerm) bool) {
 	}
 }
 
-// partsOf is how many members would share the rows of a projection with x in fixed point, so that no part is longer than the
-// slots' rows: all would wait for it.
+// partsOf is how many members would share the rows of a projection with x in fixed point, so that no part is longer
+// than the slots' rows: all would wait for it.
 func (g *expertDown) partsOf(t *downTerm) int {
 	most := g.fixedShape().units
 	for n := 1; n <= mostParts; n++ {
@@ -139,14 +139,15 @@ func (r *downRun) dotFixed(s downShape, x *kernel.Buffer, column, laneID kernel.
 	}
 }
 
-// A subgroup may load all of its rows before it multiplies the first. Then x is loaded before them, rounded while they are on
-// their way, and lanes exchange the sums of several rows as projections do. The sums are those of one row after the other.
+// A subgroup may load all of its rows before it multiplies the first. Then x is loaded before them, rounded while they
+// are on their way, and lanes exchange the sums of several rows as projections do. The sums are those of one row after
+// the other.
 
 // mostAtOnce bounds the batches of rows that a lane holds.
 const mostAtOnce = 8
 
-// batches is how many batches of rows a subgroup has of a tile, if it can load them at once, else 0: lanes that have the same sum
-// get one each.
+// batches is how many batches of rows a subgroup has of a tile, if it can load them at once, else 0: lanes that have
+// the same sum get one each.
 func (g *expertDown) batches(s downShape) int {
 	n := g.tile * s.team / g.wave
 	whole := n > 1 && n*g.wave == g.tile*s.team && n&(n-1) == 0 && g.width%g.tile == 0

@@ -203,8 +203,9 @@ func (r *downRun) loadTerms(i kernel.Value) []kernel.Value {
 	return list
 }
 
-// member computes the products of the tile's rows, counted from row base of m, with the row of x that begins at that column, in
-// vec4, in one subgroup, as those of the member of that index: of units from the given one on. What bias returns for a row is added, if it is not nil.
+// member computes the products of the tile's rows, counted from row base of m, with the row of x that begins at that
+// column, in vec4, in one subgroup, as those of the member of that index: of units from the given one on. What bias
+// returns for a row is added, if it is not nil.
 func (r *downRun) member(index kernel.Value, s downShape, m weight.Matrix, x *kernel.Buffer, column, firstUnit, base kernel.Value, bias func(n kernel.Value) kernel.Value) {
 	b := r.b
 	laneID := b.Mod(b.SubgroupLane(), s.team)
@@ -325,7 +326,8 @@ func (r *downRun) loadX(s downShape, x *kernel.Buffer, column, laneID kernel.Val
 	return elements, totals
 }
 
-// sum returns the lane's element: the slots' products in rank order, then the terms, of which parts are added up before.
+// sum returns the lane's element: the slots' products in rank order, then the terms, of which parts are added up
+// before.
 func (r *downRun) sum(terms []kernel.Value) kernel.Value {
 	b := r.b
 	part := func(member int) kernel.Value { return r.parts.Load(b.Add(b.Mul(r.tile, member), b.LocalID())) }

@@ -25,8 +25,8 @@ func TestExpertDown(t *testing.T) {
 	}
 }
 
-// TestExpertDownFixed is TestExpertDown with x in fixed point, which groups of few long rows read so: with scales of
-// 32 elements, though all slots together are a multiple of 256, and with super-blocks; lanes with and without a last unit.
+// TestExpertDownFixed is TestExpertDown with x in fixed point, which groups of few long rows read so: with scales of 32
+// elements, though all slots together are a multiple of 256, and with super-blocks; lanes with and without a last unit.
 func TestExpertDownFixed(t *testing.T) {
 	for _, m := range kerneltest.Some([]moe{
 		{dtype: ir.MXFP4, embd: 37, ff: 45 * 64, experts: 4, slots: 4, gating: "topk_softmax", adds: 1, fixed: true},
@@ -64,8 +64,9 @@ func TestExpertDownFixed(t *testing.T) {
 	}
 }
 
-// TestExpertDownAtOnce has rows of a unit a lane: loaded all at once they have the same bits as one after the other, of any number of rows, in
-// tiles of any size, and in subgroups of any. Strategy leaves them, and an x in fixed point for such rows, to CUDA.
+// TestExpertDownAtOnce has rows of a unit a lane: loaded all at once they have the same bits as one after the other, of
+// any number of rows, in tiles of any size, and in subgroups of any. Strategy leaves them, and an x in fixed point for
+// such rows, to CUDA.
 func TestExpertDownAtOnce(t *testing.T) {
 	for i, on := range []*target.Target{kerneltest.Lookup(t, "sm_90-cuda"), subgroupsOf(t, 8), subgroupsOf(t, 32), subgroupsOf(t, 64)} {
 		for j, m := range []moe{
@@ -133,8 +134,8 @@ func subgroupsOf(t testing.TB, wave int) *target.Target {
 	return &on
 }
 
-// TestExpertDownFixedFits has workgroups without room for parts of the shared expert's rows: those are one member, not in fixed point,
-// and there are no fewer candidates than without fixed point.
+// TestExpertDownFixedFits has workgroups without room for parts of the shared expert's rows: those are one member, not
+// in fixed point, and there are no fewer candidates than without fixed point.
 func TestExpertDownFixedFits(t *testing.T) {
 	for _, c := range []struct {
 		wave, workgroup, slots int

@@ -125,7 +125,8 @@ func (g *expertGroup) teamShapes(t *target.Target) []gemv {
 	return list
 }
 
-// onceOver is the smallest tile with which the experts' rows are no more than so many workgroups', which all run at once.
+// onceOver is the smallest tile with which the experts' rows are no more than so many workgroups', which all run at
+// once.
 func (g *expertGroup) onceOver(workgroups, rows int) int {
 	tile := site.CeilDiv(rows, workgroups)
 	for !g.tiled(tile) && tile < rows {

@@ -9,8 +9,9 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// A projection of one row takes in the gated norm of the heads that it reads. All workgroups norm and gate all of the row, to
-// the bits of the delta rule's kernel, which does it in steps of more rows. Only teams, which share x, have such a norm.
+// A projection of one row takes in the gated norm of the heads that it reads. All workgroups norm and gate all of the
+// row, to the bits of the delta rule's kernel, which does it in steps of more rows. Only teams, which share x, have
+// such a norm.
 
 // gatedHeads is the gated norm of a row of x.
 type gatedHeads struct {
@@ -59,7 +60,8 @@ func (r *gemvRun) scaleHeads() {
 	b.Barrier()
 }
 
-// gate norms and gates e, the j-th vec4 of the eight elements of x with number n; without loads ahead it loads what that takes.
+// gate norms and gates e, the j-th vec4 of the eight elements of x with number n; without loads ahead it loads what
+// that takes.
 func (r *gemvRun) gate(e, n kernel.Value, j int, ahead *eightLoads) kernel.Value {
 	if r.gated == nil {
 		return e

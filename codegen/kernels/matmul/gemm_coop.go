@@ -469,8 +469,8 @@ func (t *rowTile) finish(v []kernel.Value, row, col, exists kernel.Value) func()
 	}
 }
 
-// result loads what vec4 col of a row of the result, which has width vec4 and of which it is vec4 at of all rows, needs besides its products v by
-// matrix, if it is inside, and returns what computes it.
+// result loads what vec4 col of a row of the result, which has width vec4 and of which it is vec4 at of all rows, needs
+// besides its products v by matrix, if it is inside, and returns what computes it.
 func (t *rowTile) result(v []kernel.Value, at, col, width, inside kernel.Value) func() kernel.Value {
 	b, p := t.b, t.p
 	safe := b.Select(inside, at, 0)

@@ -135,8 +135,8 @@ func (r *fixedTask) fillRing(block, series kernel.Value) {
 	}
 }
 
-// turnRing begins to copy the tile that is a ring ahead of the i-th, in the place of the one before it, which all lanes of the
-// subgroup have read, and returns the lane's words of the i-th one.
+// turnRing begins to copy the tile that is a ring ahead of the i-th, in the place of the one before it, which all lanes
+// of the subgroup have read, and returns the lane's words of the i-th one.
 func (r *fixedTask) turnRing(rows fixedRows, block, i, series kernel.Value) (words [2][]kernel.Value) {
 	b := r.b
 	ahead := b.Add(i, r.stages-1)

@@ -47,8 +47,8 @@ func (w *work) zeros(k int) *ir.Value {
 	return x
 }
 
-// TestGemmFixed holds that matrices give the bits that gemv gives one column. What groups have in common is tried with three formats; the
-// others have one group each, by turns.
+// TestGemmFixed holds that matrices give the bits that gemv gives one column. What groups have in common is tried with
+// three formats; the others have one group each, by turns.
 func TestGemmFixed(t *testing.T) {
 	names := slices.Sorted(maps.Keys(fixedGroups))
 	for i, d := range byteFormats {

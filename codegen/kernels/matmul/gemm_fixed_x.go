@@ -19,7 +19,8 @@ type fixedX struct {
 // xMatrix is half a run of x: of 8 columns.
 var xMatrix = kernel.F16.Matrix(fixedSide, fixedColumns, kernel.MatrixB)
 
-// ownGains loads the norm's weights of a block, some in each lane of the subgroup. It comes before the loads of x, for which lanes may wait.
+// ownGains loads the norm's weights of a block, some in each lane of the subgroup. It comes before the loads of x, for
+// which lanes may wait.
 func (r *fixedTask) ownGains(block kernel.Value) (gains []kernel.Value) {
 	if r.gain == nil || r.direct {
 		return nil
@@ -43,7 +44,8 @@ func (r *fixedTask) keepGains(first kernel.Value, gains []kernel.Value) {
 	b.SubgroupBarrier()
 }
 
-// gainsAt returns how a lane reads a norm's weight, from shared memory or directly. own is where the lane's begin in its block, from where they do in all.
+// gainsAt returns how a lane reads a norm's weight, from shared memory or directly. own is where the lane's begin in
+// its block, from where they do in all.
 func (r *fixedTask) gainsAt(first, own, from kernel.Value) func(i int) kernel.Value {
 	b := r.b
 	if r.direct {

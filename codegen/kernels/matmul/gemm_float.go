@@ -91,8 +91,8 @@ func (g *linearGroup) floats() bool {
 	})
 }
 
-// fits reports whether the workgroup fits the target, and whether its parts come out even. Subgroups of fewer lanes are a processor's,
-// which has no registers for the sums and does not gain by shared memory.
+// fits reports whether the workgroup fits the target, and whether its parts come out even. Subgroups of fewer lanes are
+// a processor's, which has no registers for the sums and does not gain by shared memory.
 func (k gemmFloat) fits(t *target.Target) bool {
 	if k.matrices && (!t.TF32() || k.k%(thriceDepth*k.subgroups) != 0) {
 		return false

@@ -6,10 +6,11 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 )
 
-// thriceRun is a tile of gemm_float whose products are made by matrices of TF32, which have 11 bits of mantissa. Each number is the sum of two of
-// these, and three of their four products count. They lose 2^-21 of the product of f32, half of it in the fourth product, half in the last bits of
-// both numbers. Lanes load their factors straight from memory, where four neighbouring lanes have 16 elements of a row; which of a matrix's
-// columns an element is in does not matter, as it is the same in both matrices.
+// thriceRun is a tile of gemm_float whose products are made by matrices of TF32, which have 11 bits of mantissa. Each
+// number is the sum of two of these, and three of their four products count. They lose 2^-21 of the product of f32,
+// half of it in the fourth product, half in the last bits of both numbers. Lanes load their factors straight from
+// memory, where four neighbouring lanes have 16 elements of a row; which of a matrix's columns an element is in does
+// not matter, as it is the same in both matrices.
 type thriceRun struct {
 	*floatRun
 	p    *projectArgs

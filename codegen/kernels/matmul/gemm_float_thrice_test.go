@@ -7,8 +7,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
 )
 
-// TestGemmFloatThrice computes projections of f32 with matrices of TF32 in the interpreter, and has the modules assembled: results that fill
-// tiles and that do not, one row, a narrow one, a bias and a residual.
+// TestGemmFloatThrice computes projections of f32 with matrices of TF32 in the interpreter, and has the modules
+// assembled: results that fill tiles and that do not, one row, a narrow one, a bias and a residual.
 func TestGemmFloatThrice(t *testing.T) {
 	on := *kerneltest.Lookup(t, "sm_90-cuda")
 	on.Vendor = 0 // all tiles, whatever is expected of them

@@ -11,8 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// gemm_wgmma is gemm_fragment with products of four subgroups (wgmma of NVIDIA's Hopper): a subgroup has 16 outputs, whose
-// weights its lanes make in registers, and four of them multiply with x in shared memory, where copies bring it
+// gemm_wgmma is gemm_fragment with products of four subgroups (wgmma of NVIDIA's Hopper): a subgroup has 16 outputs,
+// whose weights its lanes make in registers, and four of them multiply with x in shared memory, where copies bring it
 // from tiles (op tile). The products are made while the lanes make the next weights.
 
 // GemmWgmmaCandidates returns those of many rows.
@@ -28,8 +28,8 @@ func GemmWgmmaCandidates(s *site.Site) []site.Candidate {
 	return g.offers(s, wgmmaTiles(s, g), step)
 }
 
-// GemmWgmmaWants asks for x in f16, then for it in tiles, and then for a workspace for each tile whose workgroups share the elements
-// of a row.
+// GemmWgmmaWants asks for x in f16, then for it in tiles, and then for a workspace for each tile whose workgroups share
+// the elements of a row.
 func GemmWgmmaWants(s *site.Site) []site.Rewrite {
 	g := matchOps(s)
 	if g == nil || g.workspace != nil || !g.fragments(s) || !fitsWgmma(s, g) {
@@ -83,8 +83,8 @@ const WgmmaLeast = 2048
 // wgmmaSplits are how many workgroups may share the elements of a row.
 var wgmmaSplits = []int{1, 2, 3, 4}
 
-// wgmmaTiles returns the tiles by subgroups side by side, each for all splits. Registers bound the product of subgroups and rows: lanes
-// hold the sums.
+// wgmmaTiles returns the tiles by subgroups side by side, each for all splits. Registers bound the product of subgroups
+// and rows: lanes hold the sums.
 func wgmmaTiles(s *site.Site, g *linearGroup) []fragmentTile {
 	var list []fragmentTile
 	widths := []int{16, 8}
@@ -102,7 +102,8 @@ func wgmmaTiles(s *site.Site, g *linearGroup) []fragmentTile {
 	return list
 }
 
-// GatesRule reports whether op projects, from rows that gemm_wgmma takes, what gates the result of a chunked delta rule, and nothing else.
+// GatesRule reports whether op projects, from rows that gemm_wgmma takes, what gates the result of a chunked delta
+// rule, and nothing else.
 func GatesRule(uses map[*ir.Value][]*ir.Op, op *ir.Op) bool {
 	if op.Kind.Name != "linear" || op.Args[0].Type.Last() < WgmmaLeast || len(uses[op.Result]) != 1 {
 		return false

@@ -10,9 +10,9 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// groupedX is x in shared memory as four subgroups multiply it: a step of a block of all rows at a time, which is a chunk and lies
-// together in its tile, in some buffers. While one is multiplied, maybe still the one before, too, the others are on
-// their way.
+// groupedX is x in shared memory as four subgroups multiply it: a step of a block of all rows at a time, which is a
+// chunk and lies together in its tile, in some buffers. While one is multiplied, maybe still the one before, too, the
+// others are on their way.
 type groupedX struct {
 	*fragmentRun
 	from kernel.Value // first chunk
@@ -56,8 +56,8 @@ func (x *groupedX) copy(n kernel.Value) {
 	})
 }
 
-// arrive waits for chunk n, and begins to copy another one where that before the last was: few subgroups are not done with
-// it.
+// arrive waits for chunk n, and begins to copy another one where that before the last was: few subgroups are not done
+// with it.
 func (x *groupedX) arrive(n kernel.Value) {
 	x.copy(x.b.Add(n, groupedAhead))
 	x.arrivals.Wait(x.slot(n))

@@ -10,8 +10,8 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// gemm_wgmma can write products of gate and up in tiles. A subgroup then has an octet of the result. A workgroup has those at
-// places that follow each other in the first order, so that it has whole pieces.
+// gemm_wgmma can write products of gate and up in tiles. A subgroup then has an octet of the result. A workgroup has
+// those at places that follow each other in the first order, so that it has whole pieces.
 
 // canTile reports whether workgroups of a tile have whole pieces of all results that are to lie in tiles.
 func (g *linearGroup) canTile(t fragmentTile) bool {
@@ -71,8 +71,8 @@ func (t *fragmentRun) outputOf(n kernel.Value) kernel.Value {
 	return b.Add(b.Mul(b.Div(n, ir.TileBlock), ir.TileBlock), b.Mul(octet, ir.PieceElements))
 }
 
-// writeTiles finishes and writes the outputs of the workgroup, which begin at place col/8, and whose sums begin at base: a
-// lane four pieces of a row. Neighbouring lanes have neighbouring rows.
+// writeTiles finishes and writes the outputs of the workgroup, which begin at place col/8, and whose sums begin at
+// base: a lane four pieces of a row. Neighbouring lanes have neighbouring rows.
 func (t *fragmentRun) writeTiles(base, col kernel.Value) {
 	b, p := t.b, t.p
 	tiler, width := p.tiler(b), b.Div(p.width, 4)

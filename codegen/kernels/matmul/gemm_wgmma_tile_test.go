@@ -9,7 +9,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// TestGemmWgmmaTile has products of gate and up written in tiles, of the second of which three rows or none are there: the same bits that op tile puts there.
+// TestGemmWgmmaTile has products of gate and up written in tiles, of the second of which three rows or none are there:
+// the same bits that op tile puts there.
 func TestGemmWgmmaTile(t *testing.T) {
 	for _, c := range []struct {
 		lanes string

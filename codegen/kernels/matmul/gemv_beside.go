@@ -2,7 +2,8 @@ package matmul
 
 import "github.com/zincc-dev/zincc/codegen/kernels/site"
 
-// GemvBeside are candidates of one row whose workgroups have exactly so many lanes, for workgroups of another kernel beside them: teams that share x.
+// GemvBeside are candidates of one row whose workgroups have exactly so many lanes, for workgroups of another kernel
+// beside them: teams that share x.
 func GemvBeside(s *site.Site, lanes int) (list []site.Candidate) {
 	g, t := matchFew(s), s.Target
 	if g == nil || !g.allF32() || g.fixed == nil || g.bits != 12 || g.rows != 1 || g.runs > 0 || g.gated != nil || g.ringed() {

@@ -11,8 +11,9 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// gatedRing is a short gated convolution behind a projection whose rows have three parts: it convolves the product of two parts and
-// multiplies the sum by the third. A workgroup that has a channel of each part has all that the channel needs, beside the ring of past products.
+// gatedRing is a short gated convolution behind a projection whose rows have three parts: it convolves the product of
+// two parts and multiplies the sum by the third. A workgroup that has a channel of each part has all that the channel
+// needs, beside the ring of past products.
 type gatedRing struct {
 	taps  *ir.Value // weights, a row for each channel
 	ring  *ir.Value
@@ -118,9 +119,9 @@ func (g *gatedRing) vars(b *kernel.Builder) (list []*kernel.Var) {
 	return list
 }
 
-// load loads what a channel needs besides its products: its weights; by distance, past products that the ring has, and whether the step
-// has them instead (1) or not; where the ring takes the product, and whether the row is one of the step (1). A row beyond the step
-// takes the last one's place.
+// load loads what a channel needs besides its products: its weights; by distance, past products that the ring has, and
+// whether the step has them instead (1) or not; where the ring takes the product, and whether the row is one of the
+// step (1). A row beyond the step takes the last one's place.
 func (a *ringArgs) load(b *kernel.Builder, width, row, channel kernel.Value) []kernel.Value {
 	n := a.count()
 	live := b.Lt(row, a.extent.Load(b))
@@ -152,8 +153,8 @@ func (a *ringArgs) load(b *kernel.Builder, width, row, channel kernel.Value) []k
 	return slices.Concat(weights, past, flags, []kernel.Value{ring.At(b, slot, pos, channel, b.U32(0)), b.Select(live, b.U32(1), b.U32(0))})
 }
 
-// storeRing computes an element of the result and of the ring, and writes both. parts returns the scaled sums of the column that is so many before,
-// and loaded is what load returns.
+// storeRing computes an element of the result and of the ring, and writes both. parts returns the scaled sums of the
+// column that is so many before, and loaded is what load returns.
 func (p *projectArgs) storeRing(b *kernel.Builder, parts func(back int) []kernel.Value, loaded []kernel.Value, row, col kernel.Value) {
 	a := p.ring
 	n := a.count()

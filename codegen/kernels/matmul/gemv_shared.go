@@ -87,7 +87,8 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 	return list
 }
 
-// wideTeams reports whether two teams are more lanes than a unit should have, but not many more: half as many workgroups then round x.
+// wideTeams reports whether two teams are more lanes than a unit should have, but not many more: half as many
+// workgroups then round x.
 func (k gemv) wideTeams(t *target.Target) bool {
 	lanes := 2 * k.subgroups * k.wave
 	return k.brief && lanes > gemvLanes && lanes <= min(wideLanes, t.Workgroup)
@@ -200,7 +201,8 @@ func (r *gemvRun) makeShared(c int) {
 		r.scaleHeads()
 		b.For(b.LocalID(), end, r.lanes(), func(at kernel.Value) { round(at, nil) })
 	case count < r.lanes():
-		// All lanes load, so that all wait here for the dispatch before, and lanes that loaded nothing need no code for it.
+		// All lanes load, so that all wait here for the dispatch before, and lanes that loaded nothing need no code for
+		// it.
 		ahead := r.loadEights(c, b.Min(b.LocalID(), count-1))[0]
 		r.scaleHeads()
 		some := b.Lt(b.LocalID(), count)
@@ -224,10 +226,12 @@ func (r *gemvRun) makeShared(c int) {
 // turnsAhead bounds the eights of a lane that are all loaded before the first is rounded.
 const turnsAhead = 2
 
-// eightLoads are the two vec4 of x of a lane's eight elements, of the norm's weights if there is a norm, and of what gates them.
+// eightLoads are the two vec4 of x of a lane's eight elements, of the norm's weights if there is a norm, and of what
+// gates them.
 type eightLoads struct{ x, gain, z [2]kernel.Value }
 
-// loadEights loads the eights of column c with these numbers. The norm's weights come first, since they need not wait for the dispatch before.
+// loadEights loads the eights of column c with these numbers. The norm's weights come first, since they need not wait
+// for the dispatch before.
 func (r *gemvRun) loadEights(c int, numbers ...kernel.Value) []*eightLoads {
 	list := make([]*eightLoads, len(numbers))
 	for i, n := range numbers {
@@ -252,7 +256,8 @@ func (r *gemvRun) loadEights(c int, numbers ...kernel.Value) []*eightLoads {
 	return list
 }
 
-// eightOfX returns the j-th vec4 of the eight elements of x with number n of column c, and loads them if they were not loaded ahead.
+// eightOfX returns the j-th vec4 of the eight elements of x with number n of column c, and loads them if they were not
+// loaded ahead.
 func (r *gemvRun) eightOfX(c int, n kernel.Value, j int, ahead *eightLoads) kernel.Value {
 	if ahead != nil {
 		return ahead.x[j]
@@ -268,8 +273,8 @@ func (r *gemvRun) eightOfGain(n kernel.Value, j int, ahead *eightLoads) kernel.V
 	return r.a.gain.Load(lane.F32x4, r.b.Add(r.b.Mul(n, 2), j))
 }
 
-// store keeps what a lane has rounded: the eight elements with the number begin of the column from the given element on,
-// and those a number of lanes apart.
+// store keeps what a lane has rounded: the eight elements with the number begin of the column from the given element
+// on, and those a number of lanes apart.
 func (x *sharedX) store(b *kernel.Builder, eighths []weight.FixedEighth, begin kernel.Value, lanes, from int) {
 	for p, q := range eighths {
 		i := b.Add(begin, p*lanes)

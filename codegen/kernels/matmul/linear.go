@@ -46,8 +46,8 @@ type linearGroup struct {
 	workspace *ir.Value // for the sums of split-K products; nil if there is none
 }
 
-// projection computes one result: act(W0 x + bias0) * (W1 x + bias1), act(W0 x + bias0) * beside, act(W0 x + bias0), or without
-// act W0 x + bias0, maybe times a factor, plus residuals.
+// projection computes one result: act(W0 x + bias0) * (W1 x + bias1), act(W0 x + bias0) * beside, act(W0 x + bias0), or
+// without act W0 x + bias0, maybe times a factor, plus residuals.
 type projection struct {
 	matrices  []*weights // one, or gate and up
 	act       string     // of glu, or relu2 of one matrix
@@ -101,7 +101,8 @@ func matchOps(s *site.Site) *linearGroup {
 	return g
 }
 
-// matchFew is matchLinear for groups whose norm is one of runs or gated, and for those with a gated convolution or which gate rows, too.
+// matchFew is matchLinear for groups whose norm is one of runs or gated, and for those with a gated convolution or
+// which gate rows, too.
 func matchFew(s *site.Site) *linearGroup {
 	g := matchNormed(s)
 	if g == nil || g.tiled != nil || g.workspace != nil || s.Target.Backend == plans.CPU {
@@ -687,7 +688,8 @@ func (p *projectArgs) biasAt(b *kernel.Builder, width, col kernel.Value) kernel.
 	return b.Add(b.Mul(*p.expert, width), col)
 }
 
-// loadResiduals loads what element col of a row of the result is multiplied by and what is added to it, or what its convolution takes.
+// loadResiduals loads what element col of a row of the result is multiplied by and what is added to it, or what its
+// convolution takes.
 func (p *projectArgs) loadResiduals(b *kernel.Builder, row, col kernel.Value) []kernel.Value {
 	if p.ring != nil {
 		return p.ring.load(b, p.width, row, col)

@@ -224,7 +224,8 @@ func TestLinearTwice(t *testing.T) {
 	}
 }
 
-// TestOwnResults refuses a residual that is a result of the group itself, before a factor, a residual or an activation: no kernel writes it.
+// TestOwnResults refuses a residual that is a result of the group itself, before a factor, a residual or an activation:
+// no kernel writes it.
 func TestOwnResults(t *testing.T) {
 	for _, op := range []string{"scale %0 {factor=0.375}", "add %0, @b", "relu2 %0"} {
 		c := kerneltest.Case{Rows: 3, Terms: 96, Ctx: 64, Slots: 1, Globals: "step @a : f32[T, 96]\nstep @b : f32[T, 24]\nweight @w : f16[24, 96]\n",

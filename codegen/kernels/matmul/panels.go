@@ -6,10 +6,10 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 )
 
-// panelRun is how family rows multiplies with many columns. It takes 256 elements of 16 rows of the weights apart, once for
-// all columns of the tile, into a panel: a line of 64 bytes for each word of their codes, for each scale
-// and for each least value. Then it multiplies the panel with some columns at a time, whose sums stay in registers.
-// x lies in blocks of 64 elements of 8 columns, so that all that a turn of the inner loop reads is at constant distances.
+// panelRun is how family rows multiplies with many columns. It takes 256 elements of 16 rows of the weights apart, once
+// for all columns of the tile, into a panel: a line of 64 bytes for each word of their codes, for each scale and for
+// each least value. Then it multiplies the panel with some columns at a time, whose sums stay in registers. x lies in
+// blocks of 64 elements of 8 columns, so that all that a turn of the inner loop reads is at constant distances.
 type panelRun struct {
 	*rowsRun
 	panel  *weight.Panel
@@ -136,8 +136,8 @@ func (r *panelRun) unpack(m int, at, block, blocks kernel.Value) {
 	})
 }
 
-// multiplyAll is multiply for up to 8 columns from c on: as many at a time as there are registers for, and two where that is
-// at least half of them to no purpose, as of an expert that few rows chose.
+// multiplyAll is multiply for up to 8 columns from c on: as many at a time as there are registers for, and two where
+// that is at least half of them to no purpose, as of an expert that few rows chose.
 func (r *panelRun) multiplyAll(m int, c, columns, block, blocks kernel.Value) {
 	b := r.b
 	some := func(in kernel.Value) {

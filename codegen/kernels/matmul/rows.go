@@ -24,8 +24,8 @@ import (
 // Experts' projections are the same kernel. At few rows a line of the grid has an expert of a row, at many a tile of
 // rows that chose the same.
 //
-// The code is that of a type of weights, for one matrix or the two of a GLU. All else is constants that stay open: sizes, and
-// which of norm, bias, activation and residuals there are. So few kernels serve all models.
+// The code is that of a type of weights, for one matrix or the two of a GLU. All else is constants that stay open:
+// sizes, and which of norm, bias, activation and residuals there are. So few kernels serve all models.
 type rowsKernel struct {
 	*linearGroup
 	p       *projection  // the group's
@@ -151,7 +151,8 @@ func (k rowsKernel) lines() int { return k.step.Max * max(1, k.p.slots) }
 func (k rowsKernel) count() int { return int(k.p.matrices[0].value.Type.Shape[0]) }
 
 // divide chooses the tile: rounding x costs as much as two times 16 rows of the weights, once for the workgroups that a
-// thread takes at a time, and weights are taken apart again for the columns of every tile, which costs as much as 6 columns.
+// thread takes at a time, and weights are taken apart again for the columns of every tile, which costs as much as 6
+// columns.
 func (k *rowsKernel) divide(t *target.Target, most int) bool {
 	k.tile = k.columns
 	if k.tiles() {
@@ -257,7 +258,8 @@ type rowsRun struct {
 	height               kernel.Value // rows of an expert
 	from                 []kernel.Value
 
-	// In shared memory: the first place of the tile, the end of places, the expert; by column the rows of x and of the result.
+	// In shared memory: the first place of the tile, the end of places, the expert; by column the rows of x and of the
+	// result.
 	place, sources, targets *kernel.Array
 
 	high, low *kernel.Array

@@ -6,8 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// How family rows reads weights of types whose rows lie as they are: lanes have elements of one row beside each other, where a row in each lane
-// would be a gather for every 16 numbers. The sums of the lanes are added up at the end.
+// How family rows reads weights of types whose rows lie as they are: lanes have elements of one row beside each other,
+// where a row in each lane would be a gather for every 16 numbers. The sums of the lanes are added up at the end.
 
 // elements load an element in each lane, of types that keep each by itself.
 var elements = map[ir.DType]func(b *kernel.Builder, m weight.Matrix, i kernel.Value) kernel.Value{

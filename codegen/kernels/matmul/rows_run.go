@@ -142,8 +142,8 @@ func (r *rowsRun) normed(c kernel.Value, squares *kernel.Var) {
 	b.If(b.Eq(b.LocalID(), 0), func() { r.rstds.Store(c, rstd) })
 }
 
-// keep rounds four elements, keeps their bytes at a word and returns the sum of the integers, times the negative bias of codes that have
-// one.
+// keep rounds four elements, keeps their bytes at a word and returns the sum of the integers, times the negative bias
+// of codes that have one.
 func (r *rowsRun) keep(v, inverse, at kernel.Value) kernel.Value {
 	b := r.b
 	ones := b.U32(0x01010101)
@@ -157,8 +157,8 @@ func (r *rowsRun) keep(v, inverse, at kernel.Value) kernel.Value {
 	return sum
 }
 
-// keepSums keeps sums of integers, of words from one on, of which lanes have those of 4 elements: the sum of each 16 elements, or where codes
-// have least values, by leastWords, those of each 32.
+// keepSums keeps sums of integers, of words from one on, of which lanes have those of 4 elements: the sum of each 16
+// elements, or where codes have least values, by leastWords, those of each 32.
 func (r *rowsRun) keepSums(sums []kernel.Value, word kernel.Value) {
 	b, laneID := r.b, r.b.LocalID()
 	at := b.Shr(word, 2)
@@ -183,8 +183,8 @@ func (r *rowsRun) least() bool { return r.p.matrices[0].rows.Panel.Least }
 // leastDigits is the bytes of a sum of 32 integers, as a number of signed digits to the base of 256.
 const leastDigits = 3
 
-// leastWords returns the sums of an image's 8 runs as words, 4 lanes to a digit, the lowest one first: the first two lanes of these have the
-// first four runs, the others the last.
+// leastWords returns the sums of an image's 8 runs as words, 4 lanes to a digit, the lowest one first: the first two
+// lanes of these have the first four runs, the others the last.
 func (r *rowsRun) leastWords(sums []kernel.Value) kernel.Value {
 	b, laneID := r.b, r.b.LocalID()
 	bit := func(n int) kernel.Value { return b.And(b.Shr(laneID, n), 1) }
@@ -262,8 +262,9 @@ func (r *rowsRun) project(at, first kernel.Value) {
 	b.Barrier()
 }
 
-// askedAhead is how many workgroups before it writes a line a thread asks for it. Where another thread has read what was there, and its cache is
-// far from this one's, the line comes as late as two or three workgroups of short rows take.
+// askedAhead is how many workgroups before it writes a line a thread asks for it. Where another thread has read what
+// was there, and its cache is far from this one's, the line comes as late as two or three workgroups of short rows
+// take.
 const askedAhead = 3
 
 // askFor asks for the line that a workgroup further on writes. With more columns than one, workgroups take long enough.
@@ -280,8 +281,8 @@ func (r *rowsRun) product(m int, c kernel.Value) kernel.Value {
 	return b.Add(b.Mul(b.Add(b.Mul(c, len(r.matrices)), m), laneRows), b.LocalID())
 }
 
-// storeAll writes 16 rows, from row 16*at on, of some columns from first on, whose products are those at hand. It is a loop, as
-// activations are long.
+// storeAll writes 16 rows, from row 16*at on, of some columns from first on, whose products are those at hand. It is a
+// loop, as activations are long.
 func (r *rowsRun) storeAll(at, first, columns kernel.Value) {
 	b := r.b
 	col := b.Add(b.Mul(at, laneRows), b.LocalID())

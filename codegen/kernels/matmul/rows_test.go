@@ -66,8 +66,8 @@ func TestTilesFormats(t *testing.T) {
 	}
 }
 
-// TestRowsOfFloats: lanes have elements of one row, and entries of every width the same bits; rows of no whole number of 16 elements are read
-// otherwise.
+// TestRowsOfFloats: lanes have elements of one row, and entries of every width the same bits; rows of no whole number
+// of 16 elements are read otherwise.
 func TestRowsOfFloats(t *testing.T) {
 	for _, d := range []ir.DType{ir.F32, ir.F16, ir.BF16} {
 		for _, k := range []int{336, 40} {
@@ -84,7 +84,8 @@ func TestRowsOfFloats(t *testing.T) {
 	}
 }
 
-// everyWidth checks the product of 8, 4, 2 and 1 rows with a matrix, whose bits have to be the same, and returns the last kernel's name.
+// everyWidth checks the product of 8, 4, 2 and 1 rows with a matrix, whose bits have to be the same, and returns the
+// last kernel's name.
 func everyWidth(t *testing.T, on string, d ir.DType, k int, rounded func(w *work, x *ir.Value) *ir.Value) (key string) {
 	t.Helper()
 	var widest []byte

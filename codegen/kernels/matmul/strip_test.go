@@ -10,7 +10,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
 )
 
-// stripTest is a projection of in to width elements whose activation is multiplied by elements of the rows of b, from first on.
+// stripTest is a projection of in to width elements whose activation is multiplied by elements of the rows of b, from
+// first on.
 func stripTest(dtype string, in, width, first int, more string, c kerneltest.Case) kerneltest.Case {
 	c.Family, c.Terms, c.Ctx, c.Slots = "gemv", 8*in, 64, 1
 	c.Globals = fmt.Sprintf(`step @a : f32[T, %[1]d]
@@ -50,7 +51,8 @@ func TestGemvStrip(t *testing.T) {
 	}
 }
 
-// TestStripHasTheBitsOfTwoKernels compares every candidate with a projection of the same order and the GLU of what that makes.
+// TestStripHasTheBitsOfTwoKernels compares every candidate with a projection of the same order and the GLU of what that
+// makes.
 func TestStripHasTheBitsOfTwoKernels(t *testing.T) {
 	for i, dtype := range []string{"f32", "q4_0", "q6_k"} {
 		for j, rows := range []int{1, 2, 4} {

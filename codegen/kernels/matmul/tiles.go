@@ -5,13 +5,13 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 )
 
-// tilesRun is how family rows multiplies with many columns where there are tiles of bf16. It takes some elements of 32 rows of the weights
-// apart, once for all columns of the tile, and multiplies them with 32 columns at a time. Those rows are two strips of 16: neighbours of one
-// matrix, or the same rows of both.
+// tilesRun is how family rows multiplies with many columns where there are tiles of bf16. It takes some elements of 32
+// rows of the weights apart, once for all columns of the tile, and multiplies them with 32 columns at a time. Those
+// rows are two strips of 16: neighbours of one matrix, or the same rows of both.
 //
-// A register has 16 columns by 32 elements of x, or as many elements of 16 rows of the weights, pair by pair, whose elements lie 32 apart. In shared
-// memory registers lie one behind the other in the order in which they are read: x by as many elements as are taken apart at a
-// time, 16 columns and 32 elements.
+// A register has 16 columns by 32 elements of x, or as many elements of 16 rows of the weights, pair by pair, whose
+// elements lie 32 apart. In shared memory registers lie one behind the other in the order in which they are read: x by
+// as many elements as are taken apart at a time, 16 columns and 32 elements.
 type tilesRun struct {
 	*rowsRun
 	depth   kernel.Value  // elements that are taken apart at a time
@@ -23,8 +23,8 @@ const (
 	tileStrips = 2
 	tileCols   = tileStrips * kernel.TileSide // columns at a time
 	tileTurns  = 2                            // of the products with 32 columns
-	// tileDepth is the elements that are taken apart at a time: twice as many of the weights, and those of x that are multiplied with them, stay in the
-	// first cache.
+	// tileDepth is the elements that are taken apart at a time: twice as many of the weights, and those of x that are
+	// multiplied with them, stay in the first cache.
 	tileDepth = 256
 	// tileMost is the most columns of a workgroup: products with them take longer than taking the weights apart.
 	tileMost = 192
@@ -89,8 +89,9 @@ func (r *tilesRun) round(c, source kernel.Value) {
 	r.normed(c, squares)
 }
 
-// project computes the at-th 32 rows of the weights, or 16 of both matrices, for the columns of the tile. While it multiplies with some elements, it
-// takes those behind apart, a part before half of the products with 32 columns: products wait for nobody.
+// project computes the at-th 32 rows of the weights, or 16 of both matrices, for the columns of the tile. While it
+// multiplies with some elements, it takes those behind apart, a part before half of the products with 32 columns:
+// products wait for nobody.
 func (r *tilesRun) project(at, columns kernel.Value) {
 	b := r.b
 	b.For(0, r.parts(b.U32(0)), 1, func(part kernel.Value) { r.unpack(at, b.U32(0), part) })
@@ -125,7 +126,8 @@ func (r *tilesRun) buffer(from, strip kernel.Value) kernel.Value {
 	return b.Mul(b.Add(b.Mul(b.Mod(b.Div(from, r.depth), 2), tileStrips), strip), b.Mul(b.Div(r.depth, 2), laneRows))
 }
 
-// unpack takes a part of the elements from one on apart, of the at-th 16 rows of both matrices, or of two times 16 rows.
+// unpack takes a part of the elements from one on apart, of the at-th 16 rows of both matrices, or of two times 16
+// rows.
 func (r *tilesRun) unpack(at, from, part kernel.Value) {
 	b, f := r.b, r.p.matrices[0].rows
 	strip := b.Mod(part, tileStrips)

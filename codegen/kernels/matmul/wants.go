@@ -36,7 +36,8 @@ func ExpertGemvWants(s *site.Site) []site.Rewrite {
 	return site.Fixed("fixed12", ops)
 }
 
-// ExpertDownWants asks for x in 12-bit fixed point, and for that of projections whose rows members share or lanes have a unit of.
+// ExpertDownWants asks for x in 12-bit fixed point, and for that of projections whose rows members share or lanes have
+// a unit of.
 func ExpertDownWants(s *site.Site) []site.Rewrite {
 	g := matchExpertDown(s)
 	if g == nil || !s.Target.Dot || s.Target.Backend == plans.CPU || s.Func.Class == ir.PromptStep {

@@ -18,7 +18,8 @@ func (w *work) check(c kernels.Candidate, rows int, outputs ...*ir.Value) map[*i
 	return w.checkWith(kerneltest.Launch, c, rows, outputs...)
 }
 
-// bits is check in the interpreter, which gives all widths the same bits, and on the device, too, if that shows something.
+// bits is check in the interpreter, which gives all widths the same bits, and on the device, too, if that shows
+// something.
 func (w *work) bits(c kernels.Candidate, rows int, outputs ...*ir.Value) map[*ir.Value][]byte {
 	w.t.Helper()
 	if kerneltest.Showing(w.t, c) {
@@ -100,7 +101,8 @@ func (w *work) compare(c kernels.Candidate, got []byte, rows int, v *ir.Value) {
 // narrow is how many elements rows have whose largest may be near 0 by chance.
 const narrow = 16
 
-// tolerance is what elements of v may be off, relative to the largest of their row: sums in another order, and roundings.
+// tolerance is what elements of v may be off, relative to the largest of their row: sums in another order, and
+// roundings.
 func (w *work) tolerance(v *ir.Value) float64 {
 	terms, rounding := 0, 0.0
 	if v.Type.DType == ir.F16 {
@@ -114,8 +116,8 @@ func (w *work) tolerance(v *ir.Value) float64 {
 	return rounding + (64+4*math.Sqrt(float64(terms)))/(1<<24)
 }
 
-// roundings is what an op that rounds adds to the tolerance, or one whose kernel rounds weights. Of fixed point few elements of a row lie so near
-// the middle of two numbers that they become the other one.
+// roundings is what an op that rounds adds to the tolerance, or one whose kernel rounds weights. Of fixed point few
+// elements of a row lie so near the middle of two numbers that they become the other one.
 func roundings(op *ir.Op) float64 {
 	switch op.Kind.Name {
 	case "fixed12":

@@ -33,8 +33,8 @@ func fragmentsOnly(t *testing.T) *target.Target {
 	return &on
 }
 
-// makeWorkspace gives the group of the outputs a workspace for sums of workgroups that end in a last-block reduction, if it wants any. It returns
-// their counters.
+// makeWorkspace gives the group of the outputs a workspace for sums of workgroups that end in a last-block reduction,
+// if it wants any. It returns their counters.
 func (w *work) makeWorkspace(on *target.Target, out ...*ir.Value) *ir.Value {
 	w.t.Helper()
 	counts := w.p.AddGlobal("arrivals", ir.Step, ir.MakeType(ir.I32, 64))

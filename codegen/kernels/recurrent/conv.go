@@ -51,7 +51,8 @@ func (c *convArgs) row(b *kernel.Builder, row, channel kernel.Value) kernel.Valu
 	return x
 }
 
-// cutArgs say where the elements that count begin in a row, and how many elements the row has; zero if all of them count.
+// cutArgs say where the elements that count begin in a row, and how many elements the row has; zero if all of them
+// count.
 type cutArgs struct{ first, width kernel.Value }
 
 // at returns where an access of so many elements is, in a row of which n accesses count.

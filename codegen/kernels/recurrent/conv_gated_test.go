@@ -9,8 +9,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
 )
 
-// gatedConvTest is a short gated convolution between its two projections: of slices of the same rows, or of rows of their own, the gate
-// first or second.
+// gatedConvTest is a short gated convolution between its two projections: of slices of the same rows, or of rows of
+// their own, the gate first or second.
 func gatedConvTest(cut, first bool, width int, c kerneltest.Case) kerneltest.Case {
 	c.Family = "conv"
 	c.Globals = fmt.Sprintf(`step @a : f32[T, %[1]d]
@@ -51,7 +51,8 @@ func TestGatedConv(t *testing.T) {
 	}
 }
 
-// TestGatedConvOfOneSlice has a slice as either factor of the rows, and an activation: kernels of one name are one module, so the slice is the same argument.
+// TestGatedConvOfOneSlice has a slice as either factor of the rows, and an activation: kernels of one name are one
+// module, so the slice is the same argument.
 func TestGatedConvOfOneSlice(t *testing.T) {
 	names := map[string]string{}
 	for _, factors := range []string{"%0, @b", "@b, %0"} {

@@ -38,8 +38,8 @@ type deltaChunkedKernel struct {
 }
 
 const (
-	// copiedChunks is the number of chunks, a power of two, that shared memory then has rows of: the current one, the one before, and
-	// those in flight.
+	// copiedChunks is the number of chunks, a power of two, that shared memory then has rows of: the current one, the
+	// one before, and those in flight.
 	copiedChunks   = 4
 	chunkedTeam    = 16
 	chunkedColumns = 4 // of a team

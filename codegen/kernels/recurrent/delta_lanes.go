@@ -6,9 +6,9 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 )
 
-// deltaLanes is the kernel on a processor, whose workgroup has the lanes of a subgroup and all columns of a head: a lane has
-// a dim of each part of the key dims. It takes 16 columns at a time, which stay in the first cache for a block of
-// tokens, and changes the state where it lies. Products with k and q leave a sum in each lane for each of the
+// deltaLanes is the kernel on a processor, whose workgroup has the lanes of a subgroup and all columns of a head: a
+// lane has a dim of each part of the key dims. It takes 16 columns at a time, which stay in the first cache for a block
+// of tokens, and changes the state where it lies. Products with k and q leave a sum in each lane for each of the
 // columns; then the lanes exchange them, so that each has that of a column.
 type deltaLanes struct {
 	*deltaRun

@@ -127,8 +127,8 @@ func (r *deltaRun) findRows() {
 	b.ReturnIf(b.Or(b.Ge(r.row, n), b.And(b.Gt(r.row, 0), b.Eq(before, r.slot))))
 }
 
-// askFor asks for the workgroup's part of the state and for its channels in the ring, of the one slot: a lane for a line
-// of 128 bytes. While the dispatch before runs, memory brings them.
+// askFor asks for the workgroup's part of the state and for its channels in the ring, of the one slot: a lane for a
+// line of 128 bytes. While the dispatch before runs, memory brings them.
 func (r *deltaRun) askFor() {
 	b := r.b
 	const line = 32 // words
@@ -146,8 +146,8 @@ func (r *deltaRun) askFor() {
 	})
 }
 
-// deltaConstants are the weights that a lane needs for one token. They are there when the dispatch before has ended; from
-// memory they would come later than what that has made, some of them behind the last barrier.
+// deltaConstants are the weights that a lane needs for one token. They are there when the dispatch before has ended;
+// from memory they would come later than what that has made, some of them behind the last barrier.
 type deltaConstants struct {
 	taps     [][]kernel.Value // of the convolution, by element that the lane prepares
 	dt, rate kernel.Value     // of the head's decay
@@ -216,8 +216,8 @@ func (r *deltaRun) writeRing() {
 	})
 }
 
-// keepRow loads this workgroup's channels of the one row, and returns what writes them into the ring, for which nothing in the
-// dispatch waits.
+// keepRow loads this workgroup's channels of the one row, and returns what writes them into the ring, for which nothing
+// in the dispatch waits.
 func (r *deltaRun) keepRow() (write func()) {
 	if r.write == nil {
 		return func() {}

@@ -34,7 +34,8 @@ func TestDelta(t *testing.T) {
 	}
 }
 
-// TestDeltaAsks runs a token of one slot as it is through CUDA, in the interpreter: with the weights loaded first and the ring written last.
+// TestDeltaAsks runs a token of one slot as it is through CUDA, in the interpreter: with the weights loaded first and
+// the ring written last.
 func TestDeltaAsks(t *testing.T) {
 	on := kerneltest.Lookup(t, "sm_90-cuda")
 	for _, c := range []kerneltest.Case{

@@ -27,16 +27,19 @@ func DeltaThriceCandidates(s *site.Site) []site.Candidate {
 	return []site.Candidate{k.candidate()}
 }
 
-// deltaThriceKernel is delta_chunked, whose products with the state are made by matrices of TF32: each number is the sum of two of these,
-// and three of their four products count. A subgroup has 16 columns of the state and half of the key dims, turned over: columns are
-// the rows of its matrices. So what it has of the state is both what is changed and, as it is, what is multiplied with keys and queries.
-// Subgroups with the halves of the same columns exchange their sums.
+// deltaThriceKernel is delta_chunked, whose products with the state are made by matrices of TF32: each number is the
+// sum of two of these, and three of their four products count. A subgroup has 16 columns of the state and half of the
+// key dims, turned over: columns are the rows of its matrices. So what it has of the state is both what is changed and,
+// as it is, what is multiplied with keys and queries. Subgroups with the halves of the same columns exchange their
+// sums.
 //
-// With g = lane/4 and t = lane%4 a lane has columns g and g+8, of each 16 key dims 4t to 4t+3, and rows t and t+4 of the chunk.
+// With g = lane/4 and t = lane%4 a lane has columns g and g+8, of each 16 key dims 4t to 4t+3, and rows t and t+4 of
+// the chunk.
 type deltaThriceKernel struct {
 	deltaChunkedKernel
-	// least is the vec4 of shared memory that a workgroup asks for at least, so that a unit has at most two, and room for other work beside
-	// one. Else the first units that are free, where the dispatch before or one beside it ends, would get several of the few workgroups, which take long.
+	// least is the vec4 of shared memory that a workgroup asks for at least, so that a unit has at most two, and room
+	// for other work beside one. Else the first units that are free, where the dispatch before or one beside it ends,
+	// would get several of the few workgroups, which take long.
 	least int
 }
 
@@ -46,7 +49,8 @@ const (
 	thricePad = 1
 )
 
-// fits reports whether the columns and key dims of a workgroup are whole matrices, and its lanes enough for what a chunk needs copied.
+// fits reports whether the columns and key dims of a workgroup are whole matrices, and its lanes enough for what a
+// chunk needs copied.
 func (k *deltaThriceKernel) fits(t *target.Target) bool {
 	for _, in := range k.inputs {
 		if !in.quads() {
@@ -226,8 +230,8 @@ func (r *deltaThriceRun) rowsOf(first kernel.Value) kernel.Value {
 	return b.Mul(b.Mod(b.Div(first, ir.DeltaChunk), copiedChunks), r.slotSize())
 }
 
-// of returns what the lane needs besides of the chunk from row first on: numbers of rows t and t+4, its elements of both matrices, as columns
-// of which g is a row, and of v, as sums lie, and what the state fades by.
+// of returns what the lane needs besides of the chunk from row first on: numbers of rows t and t+4, its elements of
+// both matrices, as columns of which g is a row, and of v, as sums lie, and what the state fades by.
 func (r *deltaThriceRun) of(first kernel.Value) (weights [2]kernel.Value, matrices [2][2]kernel.Value, v [4]kernel.Value, fade kernel.Value) {
 	b := r.b
 	slot := b.Mod(b.Div(first, ir.DeltaChunk), copiedChunks)

@@ -11,8 +11,8 @@ import (
 )
 
 // ssdKernel is the state space model of Mamba2, token by token, with the state in registers: a workgroup has some
-// columns of a head, the elements of x. A lane has one of them, of a part of the state's rows; lanes of other parts have the
-// others. Tokens come in blocks, behind which the parts of their sums are added up.
+// columns of a head, the elements of x. A lane has one of them, of a part of the state's rows; lanes of other parts
+// have the others. Tokens come in blocks, behind which the parts of their sums are added up.
 //
 // Where rows may be of different sequences there is a workgroup for each row; that of the
 // first row of a sequence does the work of all of them.
@@ -286,8 +286,8 @@ func (r *ssdRun) change(token, x, decay, input kernel.Value, vec int, ins, outs 
 	r.sums.Store(b.Add(b.Mul(token, r.parts*r.columns), b.LocalID()), sum)
 }
 
-// addParts adds up the parts of a block of tokens: a lane has a column of some of them. If gate is not nil, it makes results of the
-// sums.
+// addParts adds up the parts of a block of tokens: a lane has a column of some of them. If gate is not nil, it makes
+// results of the sums.
 func (r *ssdRun) addParts(first, live kernel.Value, gate func(token, y kernel.Value) kernel.Value) {
 	b := r.b
 	b.For(r.part, live, r.parts, func(token kernel.Value) {

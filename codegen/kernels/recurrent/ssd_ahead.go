@@ -7,8 +7,8 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// All that a block of tokens needs besides the state can be loaded before the state is ready: while one block
-// changes the state, the workgroup loads the next, each of its lanes a part, and one lane a token computes the token's decay.
+// All that a block of tokens needs besides the state can be loaded before the state is ready: while one block changes
+// the state, the workgroup loads the next, each of its lanes a part, and one lane a token computes the token's decay.
 
 // onAhead reports whether blocks are loaded ahead. The lane's rows of the state are whole units of four elements.
 func (k *ssdKernel) onAhead(t *target.Target) bool {
@@ -23,7 +23,8 @@ func (k *ssdKernel) aheadBytes() int {
 
 func (k *ssdKernel) lanes() int { return k.columns * k.parts }
 
-// ssdBlocks are two blocks in shared memory: one is used while the other comes. Which one of two, counts in what it holds.
+// ssdBlocks are two blocks in shared memory: one is used while the other comes. Which one of two, counts in what it
+// holds.
 type ssdBlocks struct {
 	rows   *kernel.Array // by block and token: B, then C, in units of four
 	xs     *kernel.Array // by block, token and column

@@ -110,8 +110,8 @@ func (g *ssdGroup) key() string {
 	return key
 }
 
-// fitsAround reports whether the kernel can have the convolution: it takes all rows as one block, and the target has the shared
-// memory; a row of the ring that a step reads is none that it writes.
+// fitsAround reports whether the kernel can have the convolution: it takes all rows as one block, and the target has
+// the shared memory; a row of the ring that a step reads is none that it writes.
 func (k *ssdKernel) fitsAround(s *site.Site) bool {
 	ring, t := k.conv.Args[2], s.Target
 	k.asks = t.LoadsEarly() && k.rows.Max == 1 && k.slots == 1
@@ -153,8 +153,8 @@ func (r *ssdRun) declareAround(s *site.Signature, pos *kernel.Buffer) *ssdAround
 	return a
 }
 
-// askFor asks for the workgroup's part of the state and for its channels in the ring, of the one slot: a lane for a line
-// of 128 bytes. While the dispatch before runs, memory brings them.
+// askFor asks for the workgroup's part of the state and for its channels in the ring, of the one slot: a lane for a
+// line of 128 bytes. While the dispatch before runs, memory brings them.
 func (r *ssdRun) askFor() {
 	b := r.b
 	const line = 32 // words
@@ -250,8 +250,8 @@ func (r *ssdRun) keep(it convItem, v kernel.Value) {
 	}, func() { r.blocks.xs.Store(b.Add(b.Mul(it.token, r.columns), b.Sub(it.i, 2*r.n)), v) })
 }
 
-// gates returns what multiplies a result of the lane, of the token-th of the block: if it has one at most, that is loaded now.
-// It is nil without a gate.
+// gates returns what multiplies a result of the lane, of the token-th of the block: if it has one at most, that is
+// loaded now. It is nil without a gate.
 func (r *ssdRun) gates() func(token, y kernel.Value) kernel.Value {
 	if r.gate == nil {
 		return nil

@@ -31,8 +31,8 @@ state @s : f32[%d, %d, %d, %d]
 	return c
 }
 
-// ssdAroundTest is a Mamba2 layer of few rows, between its two projections but for the norm: what it does has "bias" of the
-// convolution, "write" of its ring, "gate", and "cut", which is that all of them read slices of the same rows.
+// ssdAroundTest is a Mamba2 layer of few rows, between its two projections but for the norm: what it does has "bias" of
+// the convolution, "write" of its ring, "gate", and "cut", which is that all of them read slices of the same rows.
 func ssdAroundTest(does string, heads, dim, groups, n int, c kerneltest.Case) kerneltest.Case {
 	c.Family = "ssd"
 	has := func(name string) bool { return strings.Contains(does, name) }

@@ -22,7 +22,8 @@ type headWidth struct {
 	unit  string
 }
 
-// headParts has the ops that take the heads of a row apart, or put them together, and one that goes by slots of experts.
+// headParts has the ops that take the heads of a row apart, or put them together, and one that goes by slots of
+// experts.
 var headParts = map[string]func(op *ir.Op) headPart{
 	"head_cut": func(op *ir.Op) headPart {
 		return headPart{

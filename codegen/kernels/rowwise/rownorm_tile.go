@@ -12,8 +12,8 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// normTile is the op tile at the end of a norm's group. A workgroup then has several rows, of each some whole blocks. It puts
-// them, rounded, into shared memory, and from there writes pieces of neighbouring rows.
+// normTile is the op tile at the end of a norm's group. A workgroup then has several rows, of each some whole blocks.
+// It puts them, rounded, into shared memory, and from there writes pieces of neighbouring rows.
 type normTile struct {
 	op     *ir.Op // nil where there is none
 	orders [][2]int
@@ -30,8 +30,8 @@ const (
 // normLines are the rows that a workgroup may have. Eight of a piece are a line of the cache, two a sector.
 var normLines = []int{8, 4, 2}
 
-// tiled returns the candidates of a group that ends in op tile, first those whose workgroups have room beside each other and
-// fill most units.
+// tiled returns the candidates of a group that ends in op tile, first those whose workgroups have room beside each
+// other and fill most units.
 func (k rowNormKernel) tiled(s *site.Site, op *ir.Op) (list []site.Candidate) {
 	width, rows := int(op.Args[0].Type.Last()), int(op.Attrs.Int("rows"))
 	orders, err := ir.TileOrders(op.Attrs.Str("lanes"))
@@ -76,7 +76,8 @@ func (k rowNormKernel) tiled(s *site.Site, op *ir.Op) (list []site.Candidate) {
 	return append(list, others...)
 }
 
-// tileLanes is the lanes of a run: the fewest that have little enough each, or somewhat more, of which all have as much.
+// tileLanes is the lanes of a run: the fewest that have little enough each, or somewhat more, of which all have as
+// much.
 func (k rowNormKernel) tileLanes() int {
 	least := site.CeilDiv(k.group/k.vec, normTileLane*k.wave) * k.wave
 	for k.size = least; k.size < 2*least; k.size += k.wave {
@@ -94,8 +95,8 @@ func (t normTile) key() string {
 	return fmt.Sprintf("+tile %s of %d", t.op.Attrs.Str("lanes"), t.lines)
 }
 
-// pad is the vec4 of shared memory behind each row, so that neighbouring lanes, which load from all rows, find octets in different
-// banks.
+// pad is the vec4 of shared memory behind each row, so that neighbouring lanes, which load from all rows, find octets
+// in different banks.
 func (t normTile) pad() int { return 8 / t.lines }
 
 // declare declares the tiles, if there are any.

@@ -9,8 +9,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
 )
 
-// TestNormTile has norms write tiles, of the second of which three rows are there: with few and many lanes a run, some without anything to
-// do, and with the rows as f32 and as f16, too.
+// TestNormTile has norms write tiles, of the second of which three rows are there: with few and many lanes a run, some
+// without anything to do, and with the rows as f32 and as f16, too.
 func TestNormTile(t *testing.T) {
 	for _, c := range []struct {
 		norm         string

@@ -118,7 +118,8 @@ func TestArgmax(t *testing.T) {
 	}
 }
 
-// TestOtherNormsAreNoPostNorms has pairs of norms that no kernel joins: the first is one of heads, and what is added last is made by the group.
+// TestOtherNormsAreNoPostNorms has pairs of norms that no kernel joins: the first is one of heads, and what is added
+// last is made by the group.
 func TestOtherNormsAreNoPostNorms(t *testing.T) {
 	const sums = `%%0 = rmsnorm @a, @w {eps=1e-05, group=%d} : f32[T, 96]
 %%1 = add %%0, @b : f32[T, 96]

@@ -14,7 +14,8 @@ const (
 	tileSubgroups, tileLanes = weight.BlockPieces / 4, 32
 )
 
-// TileCandidates put rows into tiles: a workgroup takes a block of 32 rows, a lane four octets of one, which make four pieces.
+// TileCandidates put rows into tiles: a workgroup takes a block of 32 rows, a lane four octets of one, which make four
+// pieces.
 func TileCandidates(s *site.Site) []site.Candidate {
 	op := site.Only(s, "tile")
 	if op == nil || s.Target.Wave != tileLanes {

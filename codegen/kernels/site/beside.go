@@ -7,8 +7,9 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// Beside returns one dispatch of two candidates with as many lanes, whose grids are lines: the workgroups of other follow those of c. prefix begins
-// the names of other's arguments and constants. It has the order of other, and loads early what both may.
+// Beside returns one dispatch of two candidates with as many lanes, whose grids are lines: the workgroups of other
+// follow those of c. prefix begins the names of other's arguments and constants. It has the order of other, and loads
+// early what both may.
 func Beside(c, other Candidate, prefix string) Candidate {
 	first := c.Grid[0]
 	joint := Candidate{

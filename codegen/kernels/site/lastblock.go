@@ -22,7 +22,8 @@ func LastBlock(b *kernel.Builder, arrivals *kernel.Buffer, i, n kernel.Value) ke
 	return LastBlockBy(b, b.Shared(kernel.U32, 1), arrivals, i, n)
 }
 
-// LastBlockBy is LastBlock with a given array of one word in shared memory, which a kernel that counts twice uses twice.
+// LastBlockBy is LastBlock with a given array of one word in shared memory, which a kernel that counts twice uses
+// twice.
 func LastBlockBy(b *kernel.Builder, arrived *kernel.Array, arrivals *kernel.Buffer, i, n kernel.Value) kernel.Value {
 	b.BarrierBuffers()
 	b.If(b.Eq(b.LocalID(), 0), func() {

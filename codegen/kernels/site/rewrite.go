@@ -12,9 +12,9 @@ type Rewrite struct {
 	Round   string
 	Readers []*ir.Op
 	Units   int
-	// Workspace is the number of sums of a row, f32, that the workgroups of a split-K product leave for
-	// each other. Tiling describes the product then. Rows is the rows of x of the group, if the family says so. Only one
-	// of several such rewrites can be applied.
+	// Workspace is the number of sums of a row, f32, that the workgroups of a split-K product leave for each other.
+	// Tiling describes the product then. Rows is the rows of x of the group, if the family says so. Only one of several
+	// such rewrites can be applied.
 	Workspace int
 	Tiling    *Tiling
 	Rows      int

@@ -42,8 +42,8 @@ type Candidate struct {
 	Cover     []plans.Cover
 	// Tiling is what the time of a tiled matrix product depends on; nil for other kernels.
 	Tiling *Tiling
-	// Lanes is the lanes of a workgroup, Rows the rows of x of the group, and Kept the elements of these rows that a lane
-	// keeps; 0 if the family does not say.
+	// Lanes is the lanes of a workgroup, Rows the rows of x of the group, and Kept the elements of these rows that a
+	// lane keeps; 0 if the family does not say.
 	Lanes, Rows, Kept int
 	// Ring is the ring of copied weights in shared memory; nil if there is none.
 	Ring *Ring
@@ -58,9 +58,9 @@ type Candidate struct {
 	Ahead []Ahead
 	// Overlap is when the dispatch may begin. The compiler sets it.
 	Overlap Overlap
-	// Early: where kernels load first, this one loads more than constants. The compiler then sets Settled, which is true for the operands that it may
-	// load: no constants, and not written by the dispatch before. It makes that one Patient: it lets the next begin only when what was before
-	// it has ended.
+	// Early: where kernels load first, this one loads more than constants. The compiler then sets Settled, which is
+	// true for the operands that it may load: no constants, and not written by the dispatch before. It makes that one
+	// Patient: it lets the next begin only when what was before it has ended.
 	Early   bool
 	Settled []bool
 	Patient bool
@@ -83,8 +83,8 @@ const (
 	LoadsFirst                // likewise, and the kernel loads constants before it waits; more if it is Early
 )
 
-// Ahead is a prefetch of parts of an operand, while the kernel waits for the dispatch before it or, if After, when it has no
-// more weights to load: of each part so many lines of 128 bytes from First on.
+// Ahead is a prefetch of parts of an operand, while the kernel waits for the dispatch before it or, if After, when it
+// has no more weights to load: of each part so many lines of 128 bytes from First on.
 type Ahead struct {
 	Operand, Parts, Lines, First int
 	Stride                       int64 // bytes from part to part

@@ -41,7 +41,8 @@ type FixedItem struct {
 	// Codes returns the lane's elements of the run in a slot, as pairs of f16: elements 0 and 2 of
 	// each four that lie together, then 1 and 3.
 	Codes func(words []kernel.Value, slot int) [4]kernel.Value
-	// InCopy is set if lanes exchange words that they have loaded: Codes of words from a copy, where each lane loads its own (FixedWord.Apart).
+	// InCopy is set if lanes exchange words that they have loaded: Codes of words from a copy, where each lane loads
+	// its own (FixedWord.Apart).
 	InCopy func(words []kernel.Value, slot int) [4]kernel.Value
 	// Terms returns, in lane i of four, the scales of the runs in slots 2i and 2i+1 and, unless there is a bias, their
 	// offsets; if scales are fine, those of each run's halves.

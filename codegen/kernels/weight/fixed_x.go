@@ -119,8 +119,8 @@ func InverseScale(b *kernel.Builder, most kernel.Value) kernel.Value {
 	return b.Select(b.Gt(most, 1e-30), b.Div(b.F32(FixedMost), b.Max(most, 1e-30)), 0)
 }
 
-// fixedSums returns 256*high + low + 128 of the elements of a vec4 of x in the low 16 bits of words: there 3*2^22 + n has
-// n. Their low byte is low + 128.
+// fixedSums returns 256*high + low + 128 of the elements of a vec4 of x in the low 16 bits of words: there 3*2^22 + n
+// has n. Their low byte is low + 128.
 func fixedSums(b *kernel.Builder, v, inverse kernel.Value) kernel.Value {
 	return b.Bitcast(lane.U32x4, b.FMA(v, b.Splat(inverse, 4), b.Splat(b.F32(3<<22+128), 4)))
 }

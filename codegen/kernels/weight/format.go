@@ -45,7 +45,8 @@ type Matrix struct {
 	Format     *Format
 	Buf        *kernel.Buffer
 	Rows, Cols kernel.Value // known at specialization time, but for the rows of one of several
-	// Halves: an f16 is loaded by itself. Otherwise lanes shift it out of the word around it, and wait for the load right there.
+	// Halves: an f16 is loaded by itself. Otherwise lanes shift it out of the word around it, and wait for the load
+	// right there.
 	Halves bool
 }
 

@@ -2,7 +2,8 @@ package weight
 
 import "github.com/zincc-dev/zincc/codegen/kernel"
 
-// fractions are four bytes of fractions to base 3, in units of 1/256: bytes 0 and 2 of a word, and 1 and 3, each in the low half of 16 bits.
+// fractions are four bytes of fractions to base 3, in units of 1/256: bytes 0 and 2 of a word, and 1 and 3, each in the
+// low half of 16 bits.
 type fractions [2]kernel.Value
 
 const evenBytes = 0x00ff00ff
@@ -33,7 +34,8 @@ func ternaryFractions(b *kernel.Builder, w []kernel.Value) (fives, threes fracti
 	return
 }
 
-// octetTQ1 returns a digit of the fractions of five, and one of those of three or, of the last octet, another of those of five.
+// octetTQ1 returns a digit of the fractions of five, and one of those of three or, of the last octet, another of those
+// of five.
 func octetTQ1(b *kernel.Builder, w []kernel.Value, j kernel.Operand) [2]kernel.Value {
 	fives, threes := ternaryFractions(b, w)
 	if j, ok := j.(int); ok {

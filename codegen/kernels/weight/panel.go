@@ -82,8 +82,9 @@ func panelPair(bias int, codes func(b *kernel.Builder, m RowsImage, run int) []k
 	}}
 }
 
-// UnpackPairs unpacks a part of an image into pairs of bf16; line receives a pair of each row. Pair n of an image
-// has elements n%32 and n%32+32 of the 64 elements number n/32. Codes become the upper bits of the mantissa of a float between 1 and 2, which saves their conversion.
+// UnpackPairs unpacks a part of an image into pairs of bf16; line receives a pair of each row. Pair n of an image has
+// elements n%32 and n%32+32 of the 64 elements number n/32. Codes become the upper bits of the mantissa of a float
+// between 1 and 2, which saves their conversion.
 func (p *Panel) UnpackPairs(b *kernel.Builder, m RowsImage, part kernel.Value, line func(n, pair kernel.Value)) {
 	at := 16 // where codes lie in the float
 	if p.Mask>>24 > 127 {

@@ -40,7 +40,8 @@ type RowsX struct {
 	Dot func(column int, word kernel.Value, codes []kernel.Value, start kernel.Value) kernel.Value
 	// Sum is the sum of the integers of 16 elements, times the negative bias, for formats whose codes have a bias.
 	Sum func(column int, half kernel.Value) kernel.Value
-	// Leasts returns the sum over an image's 8 runs of the sum of a run's integers times a byte, one of the 8 in two words.
+	// Leasts returns the sum over an image's 8 runs of the sum of a run's integers times a byte, one of the 8 in two
+	// words.
 	Leasts func(column int, bytes [2]kernel.Value) kernel.Value
 	// Scale is the factor of the integers of a run of 32.
 	Scale func(column int, run kernel.Value) kernel.Value
@@ -107,8 +108,8 @@ func codesQ4_0(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
 	return append(codes, high...)
 }
 
-// RowsOf returns the format of a weight whose rows are interleaved on the target; nil if they
-// are not. Parts of experts may begin at half of the rows, so half of them must be whole groups of 16, and a run of x must be whole super-blocks.
+// RowsOf returns the format of a weight whose rows are interleaved on the target; nil if they are not. Parts of experts
+// may begin at half of the rows, so half of them must be whole groups of 16, and a run of x must be whole super-blocks.
 func RowsOf(t *target.Target, w *ir.Value) *RowsFormat {
 	f, shape := rowsFormats[w.Type.DType], w.Type.Shape
 	if f == rowsFormats[ir.Q8_0] && !t.UnsignedDot {
@@ -140,10 +141,11 @@ func number(b *kernel.Builder, n kernel.Value) kernel.Value {
 	return b.Convert(kernel.F32, b.Bitcast(kernel.I32, n))
 }
 
-// rowsMins is the product of q4_k and q5_k, whose images share a scale of x: pair i of runs has elements 64*i to 64*i+63. The pairs are a
-// loop, as the code of all four is more than processors with few registers, or of many columns, can hold sums of; for q5_k always,
-// since its loads would move to the front, before prefetched data has arrived: half as fast from memory. Where m is Unsigned, codes of the
-// second run are shifted to the left by so many bits, if any.
+// rowsMins is the product of q4_k and q5_k, whose images share a scale of x: pair i of runs has elements 64*i to
+// 64*i+63. The pairs are a loop, as the code of all four is more than processors with few registers, or of many
+// columns, can hold sums of; for q5_k always, since its loads would move to the front, before prefetched data has
+// arrived: half as fast from memory. Where m is Unsigned, codes of the second run are shifted to the left by so many
+// bits, if any.
 func rowsMins(codes func(b *kernel.Builder, m RowsImage, pair kernel.Value) [2][]kernel.Value, shift int) func(b *kernel.Builder, m RowsImage) []kernel.Value {
 	return func(b *kernel.Builder, m RowsImage) []kernel.Value {
 		header := b.UnpackHalf(m.Word(b.U32(0)))

@@ -17,7 +17,8 @@ type Tiler struct {
 	Tile   kernel.Value
 }
 
-// Store writes the q-th four pieces of a block of row r. octet returns octet first+more of the block, as it is in the row.
+// Store writes the q-th four pieces of a block of row r. octet returns octet first+more of the block, as it is in the
+// row.
 func (t Tiler) Store(r, block, q kernel.Value, octet func(first kernel.Value, more int) kernel.Value) {
 	for i, lanes := range t.Orders {
 		var octets []kernel.Value
@@ -46,8 +47,8 @@ func (t Tiler) Clear(r kernel.Value, rows int, piece kernel.Value, n, lanes int)
 	}
 }
 
-// Octet returns the number in its block of the octet at a place of the first order. Places 4q to 4q+3 have the octets that make
-// pieces 4q to 4q+3.
+// Octet returns the number in its block of the octet at a place of the first order. Places 4q to 4q+3 have the octets
+// that make pieces 4q to 4q+3.
 func (t Tiler) Octet(place kernel.Value) kernel.Value {
 	lanes := t.Orders[0]
 	return t.Or(t.spread(lanes, t.Div(place, 4)), t.Shl(t.And(place, 1), lanes[0]), t.Shl(t.And(t.Div(place, 2), 1), lanes[1]))

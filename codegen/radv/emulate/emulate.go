@@ -1,5 +1,5 @@
-// Package emulate runs kernels as AMD's GPUs would, without one: Mesa's compiler makes their machine code (package radv), and
-// internal/rdna executes it.
+// Package emulate runs kernels as AMD's GPUs would, without one: Mesa's compiler makes their machine code (package
+// radv), and internal/rdna executes it.
 package emulate
 
 import (
@@ -83,7 +83,8 @@ func (d *Device) Code(ctx context.Context, k *radv.Kernel) (*rdna.Kernel, *rdna.
 	return c.kernel, c.program, c.err
 }
 
-// Run launches a kernel. The launch has all but what comes from the kernel's code; a kernel and a program that it has stay.
+// Run launches a kernel. The launch has all but what comes from the kernel's code; a kernel and a program that it has
+// stay.
 func (d *Device) Run(ctx context.Context, k *radv.Kernel, l rdna.Launch) (rdna.Counts, error) {
 	l.Gen = d.gen
 	if l.Kernel == nil {

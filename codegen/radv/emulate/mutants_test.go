@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// groups have what waits and barriers order: sums over a workgroup, tables in shared memory, and workgroups of which the last one adds what the
-// others left.
+// groups have what waits and barriers order: sums over a workgroup, tables in shared memory, and workgroups of which
+// the last one adds what the others left.
 var groups = []kerneltest.Case{
 	{Family: "rownorm", Rows: 1, Globals: "step @a : f32[T, 1030]\nweight @w : f32[1030]\n", Group: "%0 = rmsnorm @a, @w {eps=1e-05, group=1030} : io f32[T, 1030]"},
 	{Family: "argmax", Rows: 1, Globals: "step @arrivals : i32[8]\nstep @x : f32[T, 4002]\n",
@@ -213,7 +213,8 @@ func TestWaitsAndBarriers(t *testing.T) {
 // swaps are opcodes of VOP2, and what they become: bits 25 to 30.
 var swaps = map[uint32]uint32{3: 4, 8: 3, 24: 25, 25: 24, 27: 28, 28: 29, 29: 27, 37: 38, 38: 37, 43: 8}
 
-// TestChangedInstructions changes opcodes, and registers of operands. A norm shows them all; in the other kernels some change nothing, such as a sum with 0.
+// TestChangedInstructions changes opcodes, and registers of operands. A norm shows them all; in the other kernels some
+// change nothing, such as a sum with 0.
 func TestChangedInstructions(t *testing.T) {
 	tried, missed := map[bool]int{}, map[bool]int{} // of the norm, and of others
 	for _, name := range []string{"gfx1201", "gfx1100"} {

@@ -13,8 +13,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/grammar"
 )
 
-// clock returns how to read the time: what passes, or the processor time of this thread, where the machine does other work,
-// less what it takes to read it.
+// clock returns how to read the time: what passes, or the processor time of this thread, where the machine does other
+// work, less what it takes to read it.
 func (o *options) clock() func() time.Duration {
 	if !o.cpu {
 		began := time.Now()

@@ -92,8 +92,8 @@ func joined(base, ref string) string {
 	return u.String()
 }
 
-// bundle returns a schema as one document with all that it refers to, as those who publish it in parts have it. It is the
-// schema itself where it refers to nothing else.
+// bundle returns a schema as one document with all that it refers to, as those who publish it in parts have it. It is
+// the schema itself where it refers to nothing else.
 func (l library) bundle(s schema) []byte {
 	place, err := filepath.Abs(s.name)
 	if err != nil {

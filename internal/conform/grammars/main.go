@@ -7,8 +7,9 @@
 //	go run ./grammars walk --tokenizer FILE PATH...   write random texts along masks, and validate them
 //	go run ./grammars split --tokenizer FILE DIR      take the suite's valid documents apart into tokens at random
 //
-// Tokenizers are the tokenizer.json of a model. PATH is a JSON schema, an OpenAPI description, a request with tools, or a
-// folder of such. It ends with exit code 1 where a document is decided wrongly, a mask differs or coverage is below 95 %.
+// Tokenizers are the tokenizer.json of a model. PATH is a JSON schema, an OpenAPI description, a request with tools, or
+// a folder of such. It ends with exit code 1 where a document is decided wrongly, a mask differs or coverage is below
+// 95 %.
 package main
 
 import (

@@ -93,8 +93,8 @@ func inDraft(file string, text []byte) []byte {
 	return text
 }
 
-// decided says whether a document is taken or not as it should be, in both ways to write it. Where nothing is valid there
-// is no grammar.
+// decided says whether a document is taken or not as it should be, in both ways to write it. Where nothing is valid
+// there is no grammar.
 func decided(g *grammar.Grammar, doc []byte, valid bool) bool {
 	if g == nil {
 		return !valid

@@ -74,7 +74,8 @@ func spaced(t string) string {
 	return strings.ReplaceAll(t, "▁", " ")
 }
 
-// bytesOf is a piece of a byte-level BPE as text: printable bytes stand for themselves, the others are counted from U+0100.
+// bytesOf is a piece of a byte-level BPE as text: printable bytes stand for themselves, the others are counted from
+// U+0100.
 func bytesOf(t string) string {
 	var out []byte
 	for _, r := range t {

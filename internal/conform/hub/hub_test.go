@@ -1,5 +1,5 @@
-// Package hub holds the hub of our own tests against those who know the real one: Hugging Face's client for Node, and llama-server. They
-// fetch from it what zincrun pull does, and what they keep is found where it lies.
+// Package hub holds the hub of our own tests against those who know the real one: Hugging Face's client for Node, and
+// llama-server. They fetch from it what zincrun pull does, and what they keep is found where it lies.
 package hub
 
 import (

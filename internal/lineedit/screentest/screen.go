@@ -1,5 +1,6 @@
-// Package screentest models a terminal for tests: cells, not bytes. It knows what our programs write: text of any width,
-// line breaks, and the control sequences for moving, erasing and colors. Anything else is kept in Unknown, so that a test fails.
+// Package screentest models a terminal for tests: cells, not bytes. It knows what our programs write: text of any
+// width, line breaks, and the control sequences for moving, erasing and colors. Anything else is kept in Unknown, so
+// that a test fails.
 package screentest
 
 import (
@@ -10,8 +11,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Screen is a terminal of Width x Height cells. A wide character has its text in its first cell and "" in the other. It is
-// safe for a writer and a reader at a time.
+// Screen is a terminal of Width x Height cells. A wide character has its text in its first cell and "" in the other. It
+// is safe for a writer and a reader at a time.
 type Screen struct {
 	mu            sync.Mutex
 	width, height int

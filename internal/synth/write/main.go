@@ -1,11 +1,12 @@
-// Command write writes GGUF files in the shapes of published models, with random weights: as large and as fast as those,
-// for measurements, and of no other use. `write` alone lists the shapes and the quantizations.
+// Command write writes GGUF files in the shapes of published models, with random weights: as large and as fast as
+// those, for measurements, and of no other use. `write` alone lists the shapes and the quantizations.
 //
 //	go run ./internal/synth/write qwen3-14b -o 14b.gguf
 //	go run ./internal/synth/write llama-8b:Q8_0:4 -o m.gguf # in another quantization, of four layers
 //	go run ./internal/synth/write grid-4096 -o m.gguf # to tune with: a layer of each type
 //
-// With fewer layers than a model repeats (six of gemma4 and nemotron3-nano, four of qwen35) some kinds of layers are missing.
+// With fewer layers than a model repeats (six of gemma4 and nemotron3-nano, four of qwen35) some kinds of layers are
+// missing.
 package main
 
 import (

@@ -162,7 +162,8 @@ func operands(on *target.Target, p *ir.Program, fn *ir.Func, c *kernels.Candidat
 	return args, types, nil
 }
 
-// content is random, but for what the step block says: all rows are of sequence 0, at positions that follow one another.
+// content is random, but for what the step block says: all rows are of sequence 0, at positions that follow one
+// another.
 func content(on *target.Target, p *ir.Program, fn *ir.Func, v *ir.Value, size int) ([]byte, error) {
 	h := fnv.New64a()
 	h.Write([]byte(v.Name))

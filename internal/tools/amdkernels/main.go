@@ -1,10 +1,12 @@
-// Command amdkernels lists the kernels of plans for AMD's targets, with what their machine code does: one workgroup of each, or some, runs in the
-// interpreter of the kernel language and in the emulator, on the same random inputs, and the results are compared.
+// Command amdkernels lists the kernels of plans for AMD's targets, with what their machine code does: one workgroup of
+// each, or some, runs in the interpreter of the kernel language and in the emulator, on the same random inputs, and the
+// results are compared.
 //
 //	go run ./internal/tools/amdkernels                                          all; hours
 //	go run ./internal/tools/amdkernels --target gfx1201 --shape qwen3-8b:4 --entry decode/1
 //
-// Its exit code is 1 if a kernel is at fault or differs, or if less than 99 of 100 of those that the driver makes code of run.
+// Its exit code is 1 if a kernel is at fault or differs, or if less than 99 of 100 of those that the driver makes code
+// of run.
 package main
 
 import (

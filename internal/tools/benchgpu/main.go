@@ -1,13 +1,13 @@
-// Command benchgpu measures zincrun beside llama.cpp, or beside another build of zincc and zincrun, on the same models and
-// device, the two by turns in one run. It prints two Markdown tables: the rates of zincrun bench and llama-bench, a row
-// as soon as it is known, and what it takes to start (see start.go).
+// Command benchgpu measures zincrun beside llama.cpp, or beside another build of zincc and zincrun, on the same models
+// and device, the two by turns in one run. It prints two Markdown tables: the rates of zincrun bench and llama-bench, a
+// row as soon as it is known, and what it takes to start (see start.go).
 //
 //	benchgpu --target sm_90 -p 36,512 -n 128 -d 0,16384 model.gguf...
 //	benchgpu --target sm_90-cuda -p 2048 -d 0 -r 2 -s 0 gpt-oss-20b llama-8b:IQ3_S
 //	benchgpu --target sm_90 --old ../before/bin -s 0 qwen3-0.6b qwen35-35b-a3b:8
 //
-// A model is a file, or a published shape, SHAPE[:TYPE][:LAYERS], whose file of random weights is written and removed again
-// (`go run ./internal/synth/write` lists them).
+// A model is a file, or a published shape, SHAPE[:TYPE][:LAYERS], whose file of random weights is written and removed
+// again (`go run ./internal/synth/write` lists them).
 package main
 
 import (
@@ -220,7 +220,8 @@ func (o *options) bench(bin, plan string, add func(test string, rate float64)) e
 	return nil
 }
 
-// peers runs the peer once. It warms up with one run of each test, zincrun for half a second: so it makes two more, of which the last counts.
+// peers runs the peer once. It warms up with one run of each test, zincrun for half a second: so it makes two more, of
+// which the last counts.
 func (o *options) peers(model string, at func(string) *row) error {
 	cmd := append(strings.Fields(o.peer), "llama-bench", "-m", model, "-p", o.prompts, "-n", o.gen, "-d", o.depths, "-r", "2",
 		"-fa", "1", "-ctk", o.kv, "-ctv", o.kv, "-o", "json")

@@ -17,9 +17,9 @@ import (
 	"github.com/zincc-dev/zincc/spirv"
 )
 
-// codeColumns are the sums of a line of code: of the modules of an entry's dispatches without names, of their constants, of their grids, and of
-// where their arguments lie. Two commits with the same lines run the same work on the same memory, whatever they call it and
-// however a plan says it.
+// codeColumns are the sums of a line of code: of the modules of an entry's dispatches without names, of their
+// constants, of their grids, and of where their arguments lie. Two commits with the same lines run the same work on the
+// same memory, whatever they call it and however a plan says it.
 var codeColumns = [...]string{"code", "constants", "grids", "offsets"}
 
 // codes returns a line of code for each entry of a plan.

@@ -1,10 +1,10 @@
-// Command digests compares plans with testdata/digests.txt, which has a line with a SHA-256 for each entry of a plan, of all that the compiler
-// decides for it (dispatches, pipelines, modules, its function), and one for the rest of the plan: requirements, memory, weights.
-// They are compiled for all targets, from the models in testdata and from headers of models
-// in published shapes, of at most 8 layers, since further ones repeat them. Vocabulary and
-// template, the model's path, the compiler's version and how the file packs its sections
-// do not count, nor does what this computer's drivers say. Of kernels for processors their text for LLVM counts, which machine code follows
-// from. A change of the compiler that means to change no plan leaves the list as it is.
+// Command digests compares plans with testdata/digests.txt, which has a line with a SHA-256 for each entry of a plan,
+// of all that the compiler decides for it (dispatches, pipelines, modules, its function), and one for the rest of the
+// plan: requirements, memory, weights. They are compiled for all targets, from the models in testdata and from headers
+// of models in published shapes, of at most 8 layers, since further ones repeat them. Vocabulary and template, the
+// model's path, the compiler's version and how the file packs its sections do not count, nor does what this computer's
+// drivers say. Of kernels for processors their text for LLVM counts, which machine code follows from. A change of the
+// compiler that means to change no plan leaves the list as it is.
 //
 //	go run ./internal/tools/digests            compare; exit code 1 and the differences, if there are any
 //	go run ./internal/tools/digests --update   write the list
@@ -125,8 +125,9 @@ func compute(root string, some selection, of func(*plans.Plan) ([]string, error)
 	return slices.Concat(lines...), err
 }
 
-// targets are all targets, but through CUDA two architectures for all: the newest that runs kernels of its own, and one without
-// them. Beside targets of Vulkan with cooperative matrices are those without; all cards that CUDA drives have them.
+// targets are all targets, but through CUDA two architectures for all: the newest that runs kernels of its own, and one
+// without them. Beside targets of Vulkan with cooperative matrices are those without; all cards that CUDA drives have
+// them.
 func targets() []*target.Target {
 	var list []*target.Target
 	for _, t := range target.All() {
@@ -141,8 +142,8 @@ func targets() []*target.Target {
 	return list
 }
 
-// compare returns an error that lists the parts of plans that differ from those of a list; whole says that have should be all of want. A
-// line is sums and, behind two blanks, model, target and part.
+// compare returns an error that lists the parts of plans that differ from those of a list; whole says that have should
+// be all of want. A line is sums and, behind two blanks, model, target and part.
 func compare(want, have []string, whole bool, listed string) error {
 	sums := map[string]string{}
 	for _, line := range want {

@@ -9,7 +9,8 @@ import (
 	"github.com/zincc-dev/zincc/spirv"
 )
 
-// TestDigests compares the plans of the smallest models, of -short those of one for some targets; make digests compares all.
+// TestDigests compares the plans of the smallest models, of -short those of one for some targets; make digests compares
+// all.
 func TestDigests(t *testing.T) {
 	some := selection{models: []string{"gopher-moe", "llama-1b"}}
 	if testing.Short() {

@@ -68,8 +68,9 @@ type planned struct {
 	target *target.Target
 }
 
-// plan compiles and proves the plan. Kernels are chosen by what the compiler holds of the target, and not by a driver that this
-// computer may have. Instead of machine code, a plan for a processor has the sum of the text that LLVM would get, so that any computer makes it.
+// plan compiles and proves the plan. Kernels are chosen by what the compiler holds of the target, and not by a driver
+// that this computer may have. Instead of machine code, a plan for a processor has the sum of the text that LLVM would
+// get, so that any computer makes it.
 func (p planned) plan() (*plans.Plan, error) {
 	f, err := p.model.open()
 	if err != nil {

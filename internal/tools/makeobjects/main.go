@@ -97,8 +97,8 @@ func run(ctx context.Context, check bool, only string) error {
 	return nil
 }
 
-// write writes the archive of an architecture, or compares it with what is there: files that have not changed are left alone, those of
-// kernels that are gone go.
+// write writes the archive of an architecture, or compares it with what is there: files that have not changed are left
+// alone, those of kernels that are gone go.
 func write(folder string, list []objects.Object, check bool) error {
 	files, err := objects.Files(list)
 	if err != nil {

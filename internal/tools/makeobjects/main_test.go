@@ -9,9 +9,9 @@ import (
 	"github.com/zincc-dev/zincc/codegen/objects"
 )
 
-// TestNothingIsMissing holds the objects in the program against the kernels of today: a change of a kernel wants `make objects`.
-// Of the machines that have the same kernels, each kernel has its turn on one, so that a change of a machine shows, too. -short has
-// those of each tenth program.
+// TestNothingIsMissing holds the objects in the program against the kernels of today: a change of a kernel wants `make
+// objects`. Of the machines that have the same kernels, each kernel has its turn on one, so that a change of a machine
+// shows, too. -short has those of each tenth program.
 func TestNothingIsMissing(t *testing.T) {
 	archives := map[string]*objects.Archive{} // this program embeds one
 	for _, arch := range []string{"amd64", "arm64"} {

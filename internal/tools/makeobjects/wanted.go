@@ -31,11 +31,11 @@ type program struct {
 	load  func() (*ir.Program, error)
 }
 
-// programs are models that between them need every kernel: kernels for processors leave sizes open, and a
-// dispatch of theirs has weights of one type. So these are enough: each weight type, in rows of whole and of other
-// super-blocks, dense and of experts; every architecture, by its tiny model; the models of testdata; and what is fixed in kernels of attention,
-// the width of heads and how many share what a workgroup reads, in published shapes and those that others may have;
-// with every type of cache. The headers of shapes are written into dir, each once.
+// programs are models that between them need every kernel: kernels for processors leave sizes open, and a dispatch of
+// theirs has weights of one type. So these are enough: each weight type, in rows of whole and of other super-blocks,
+// dense and of experts; every architecture, by its tiny model; the models of testdata; and what is fixed in kernels of
+// attention, the width of heads and how many share what a workgroup reads, in published shapes and those that others
+// may have; with every type of cache. The headers of shapes are written into dir, each once.
 func programs(root, dir string) ([]program, error) {
 	var list []program
 	headers := 0
@@ -171,8 +171,8 @@ type choice func(kernel string, machines []*llvm.Machine) []*llvm.Machine
 
 func allOf(_ string, machines []*llvm.Machine) []*llvm.Machine { return machines }
 
-// wanted returns the kernels of one in every so many programs for the targets, each once. Targets that differ in their machine alone
-// have the same kernels, which are looked for once.
+// wanted returns the kernels of one in every so many programs for the targets, each once. Targets that differ in their
+// machine alone have the same kernels, which are looked for once.
 func wanted(ctx context.Context, root string, targets []*target.Target, every int, on choice) ([]keyed, error) {
 	dir, err := os.MkdirTemp("", "makeobjects")
 	if err != nil {

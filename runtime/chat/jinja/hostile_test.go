@@ -34,7 +34,8 @@ var hostile = map[string]string{
 	"a text searched for itself": `{% set s = 'a' * 4000000 %}{% set t = 'a' * 2000000 ~ 'b' %}{% for i in range(100000) %}{% set y = t in s %}{{ s.count(t) }}{{ s.find(t) }}{% endfor %}`,
 }
 
-// TestHostile: a template is refused in time and memory that its budget bounds, here a part of what little data is given.
+// TestHostile: a template is refused in time and memory that its budget bounds, here a part of what little data is
+// given.
 func TestHostile(t *testing.T) {
 	small := Limit(0)
 	for name, source := range hostile {

@@ -53,8 +53,8 @@ func CounterBytes(n, threads int) int { return line + threads*(line+claimBytes(n
 // claimBytes is that of the claims of a thread: chunks of each dispatch that were taken, over all passes.
 func claimBytes(n int) int { return (8*n + line - 1) / line * line }
 
-// Init makes p the table, which Init completes, for so many threads. last says whether a dispatch is the last of its step, for which
-// all threads wait. The counters are zero, CounterBytes of them.
+// Init makes p the table, which Init completes, for so many threads. last says whether a dispatch is the last of its
+// step, for which all threads wait. The counters are zero, CounterBytes of them.
 func (p *Program) Init(table []Dispatch, threads int, counters []byte, last func(i int) bool) {
 	first := (uintptr(unsafe.Pointer(unsafe.SliceData(counters))) + line - 1) &^ (line - 1)
 	*p = Program{rows: uintptr(unsafe.Pointer(unsafe.SliceData(table))), n: uint64(len(table)), done: first, threads: uint64(threads),
@@ -111,8 +111,9 @@ type Driver struct {
 	blocks    bool
 }
 
-// Blocking returns a driver whose calls say to the Go runtime that they block. Then nothing is left to watch: else its monitor wakes up
-// every 20 us to see how long they take, on a processor that computes. They begin and end under one lock.
+// Blocking returns a driver whose calls say to the Go runtime that they block. Then nothing is left to watch: else its
+// monitor wakes up every 20 us to see how long they take, on a processor that computes. They begin and end under one
+// lock.
 func (d *Driver) Blocking() *Driver {
 	b := *d
 	b.blocks = true

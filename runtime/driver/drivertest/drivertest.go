@@ -1,5 +1,5 @@
-// Package drivertest holds a driver to what the verbs of package driver promise, but for Load and dispatches, which need code
-// of the back end.
+// Package drivertest holds a driver to what the verbs of package driver promise, but for Load and dispatches, which
+// need code of the back end.
 package drivertest
 
 import (

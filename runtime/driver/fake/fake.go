@@ -24,8 +24,9 @@ type Kernel func(arguments [][]byte, grid [3]uint32)
 type Device struct {
 	Largest int64 // bytes of an allocation; 0 for any
 	Most    int64 // bytes of all; 0 for any
-	// Fail is asked at every call of a verb, with the calls of it before, and at every submission that runs, as "run". An error is what the
-	// call returns; with driver.ErrLost in it the device is lost from then on. It must not call the device.
+	// Fail is asked at every call of a verb, with the calls of it before, and at every submission that runs, as "run".
+	// An error is what the call returns; with driver.ErrLost in it the device is lost from then on. It must not call
+	// the device.
 	Fail func(verb string, before int) error
 
 	kernels map[string]Kernel

@@ -154,8 +154,8 @@ func (b builder) part(t *lex.Term, empty bool) *lex.Term {
 	return b.NotEmpty(t)
 }
 
-// repeat returns the texts of a repetition with an anchor in it. Of these, only the first can begin and only the last end
-// where the text does.
+// repeat returns the texts of a repetition with an anchor in it. Of these, only the first can begin and only the last
+// end where the text does.
 func (b builder) repeat(a *ast, begin, end bool) (*lex.Term, error) {
 	if a.lo > 1 || a.hi > 1 {
 		return nil, &Error{Problem: "a counted repetition of an anchor is not supported", At: a.at, Refused: true}

@@ -1,4 +1,5 @@
-// Package gbnf makes grammars of GBNF, as llama.cpp writes them: rules over characters, of which root is the whole text.
+// Package gbnf makes grammars of GBNF, as llama.cpp writes them: rules over characters, of which root is the whole
+// text.
 package gbnf
 
 import (

@@ -34,8 +34,8 @@ const Far = 1 << 30
 // searchRadius bounds how many states Radius looks at.
 const searchRadius = 512
 
-// Radius returns how many code points of a class, any of them, may surely follow: Far if any number. exact says that more
-// of them surely may not.
+// Radius returns how many code points of a class, any of them, may surely follow: Far if any number. exact says that
+// more of them surely may not.
 func (p *Pool) Radius(t *Term, c Class) (n int, exact bool) {
 	if t == p.any {
 		return Far, true

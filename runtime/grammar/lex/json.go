@@ -16,7 +16,8 @@ const (
 // JSONString writes texts as JSON strings, with every escape that JSON has. Halves of pairs alone are no text.
 type JSONString struct {
 	Runes
-	// Needed: \u stands for no letter, digit or mark of ASCII that needs no escape anywhere. Programs that write JSON write it so.
+	// Needed: \u stands for no letter, digit or mark of ASCII that needs no escape anywhere. Programs that write JSON
+	// write it so.
 	Needed bool
 }
 

@@ -102,8 +102,8 @@ func (l *Lexer) Clip(s int32, n int) int32 {
 	return s
 }
 
-// InString says whether a state is in the text of a JSON string, where it is no escape and no code point of several bytes.
-// any: every text may follow. kind tells lexers apart that write these in several ways.
+// InString says whether a state is in the text of a JSON string, where it is no escape and no code point of several
+// bytes. any: every text may follow. kind tells lexers apart that write these in several ways.
 func (l *Lexer) InString(s int32) (ok, any bool, kind int) {
 	j, ok := l.rules.(JSONString)
 	k := l.states[s].key

@@ -67,8 +67,8 @@ func (s *State) JSON() bool {
 	return false
 }
 
-// Radius is how many code points of a class, any of them, may surely follow in a state of one place; exact: and surely no
-// more of them.
+// Radius is how many code points of a class, any of them, may surely follow in a state of one place; exact: and surely
+// no more of them.
 func (s *State) Radius(c lex.Class) (n int, exact bool) {
 	p := s.places[0]
 	return p.lexer.Radius(p.state, c)

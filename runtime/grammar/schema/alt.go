@@ -7,7 +7,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/grammar/lex"
 )
 
-// alt is one way to be valid: a set of types, and for each what holds of values of that type. A schema is a union of alts.
+// alt is one way to be valid: a set of types, and for each what holds of values of that type. A schema is a union of
+// alts.
 type alt struct {
 	types types
 	num   num

@@ -1,6 +1,6 @@
 // Package schema makes grammars of JSON schemas: of drafts 7 and 2020-12, and what drafts 4, 6 and 2019-09 write in the
-// same way or otherwise. A schema becomes a union of alts, ways to be valid. What holds of a member or an element is the
-// conjunction of all schemas that speak of it.
+// same way or otherwise. A schema becomes a union of alts, ways to be valid. What holds of a member or an element is
+// the conjunction of all schemas that speak of it.
 package schema
 
 import (
@@ -17,9 +17,10 @@ import (
 type Options struct {
 	// AnyFormat takes format for a remark, as draft 2020-12 has it unless a vocabulary says otherwise.
 	AnyFormat bool
-	// Documents takes every way to write a value, for documents that others have written. Without it an answer writes integers
-	// and constants without exponents, integers without a fraction, \u for no character that needs no escape; digits come only
-	// if a number without an exponent can still become of them; and exponents have three digits at most, and are not over 308.
+	// Documents takes every way to write a value, for documents that others have written. Without it an answer writes
+	// integers and constants without exponents, integers without a fraction, \u for no character that needs no escape;
+	// digits come only if a number without an exponent can still become of them; and exponents have three digits at
+	// most, and are not over 308.
 	Documents bool
 	// Objects leaves out values that are no objects, and white space in front: as arguments of calls are.
 	Objects bool
@@ -252,7 +253,8 @@ func (c *compiler) pattern(n *node, keyword, source string) (*lex.Term, error) {
 	return t, nil
 }
 
-// Refused returns everything in a schema that is not supported by its keyword alone, used or not, in the order of the text.
+// Refused returns everything in a schema that is not supported by its keyword alone, used or not, in the order of the
+// text.
 func Refused(text []byte) (list []*Error) {
 	v, err := parse(text)
 	if err != nil {

@@ -168,8 +168,8 @@ func (c *compiler) regex(pattern string) *lex.Term {
 	return t
 }
 
-// time is RFC 3339's full-time. A leap second comes at 23:59:60 in UTC: there are two offsets, one of each sign, with which a
-// minute of the day is that one.
+// time is RFC 3339's full-time. A leap second comes at 23:59:60 in UTC: there are two offsets, one of each sign, with
+// which a minute of the day is that one.
 func (c *compiler) time() *lex.Term {
 	p := c.pool
 	fraction := c.regex(`(?:\.\d+)?`)

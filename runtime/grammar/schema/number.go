@@ -184,8 +184,8 @@ func (n *numbers) live(text string, phase uint8) bool {
 	return false
 }
 
-// within says whether a number of the set lies at lo or above it and below hi; nil: without end. For minus, all have the
-// other sign.
+// within says whether a number of the set lies at lo or above it and below hi; nil: without end. For minus, all have
+// the other sign.
 func (n *numbers) within(minus bool, lo, hi *big.Rat) bool {
 	loOpen, hiOpen := false, true
 	if minus {
@@ -237,8 +237,8 @@ func (n *numbers) alike(text string, phase uint8) string {
 	if near != nil && (near.Sign() > 0 || near.Sign() == 0 && nearOpen) {
 		return text
 	}
-	// What follows depends on how many digits there are, and on whether they are below, at or above the first ones of the
-	// bound; for exponents, on the zeros at the end.
+	// What follows depends on how many digits there are, and on whether they are below, at or above the first ones of
+	// the bound; for exponents, on the zeros at the end.
 	zeros := len(digits) - len(strings.TrimRight(digits, "0"))
 	rest := strings.Repeat("0", zeros)
 	same := "1" + strings.Repeat("1", len(digits)-zeros-1) + rest

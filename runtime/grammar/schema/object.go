@@ -105,8 +105,8 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 // maxFew is how many names a pattern, or propertyNames, may have that are known one by one.
 const maxFew = 256
 
-// few returns the names of patterns and of propertyNames that have few. They are known, as those of properties, so that none is
-// begun that has come.
+// few returns the names of patterns and of propertyNames that have few. They are known, as those of properties, so that
+// none is begun that has come.
 func (c *compiler) few(r *objects) (names []string) {
 	terms := make([]*lex.Term, 0, len(r.patterns)+1)
 	for _, p := range r.patterns {

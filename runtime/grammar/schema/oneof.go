@@ -102,7 +102,8 @@ func (c *compiler) disjoint(x exclusive) error {
 	return nil
 }
 
-// overlaps says whether a value is valid by an alt of two others. Of objects it looks at the members that are required first.
+// overlaps says whether a value is valid by an alt of two others. Of objects it looks at the members that are required
+// first.
 func (c *compiler) overlaps(m *alt) bool {
 	if m.types == isObject {
 		for _, r := range m.obj {

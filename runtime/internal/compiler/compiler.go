@@ -52,8 +52,9 @@ func Sum(path string) ([]byte, error) {
 	return h.Sum(nil), err
 }
 
-// Run runs zincc and returns what it writes on standard output. The last line that it writes on standard error is the error where it fails,
-// an *Error; said gets the others as they come, and task how far zincc is. It ends with ctx, at the latest after ten seconds.
+// Run runs zincc and returns what it writes on standard output. The last line that it writes on standard error is the
+// error where it fails, an *Error; said gets the others as they come, and task how far zincc is. It ends with ctx, at
+// the latest after ten seconds.
 func Run(ctx context.Context, said func(line string), task progress.Task, zincc string, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, zincc, args...)
 	c.Env = append(os.Environ(), progress.Env+"="+progress.Lines)

@@ -16,7 +16,8 @@ type watched []progress.Report
 func (w *watched) At(r progress.Report) { *w = append(*w, r) }
 func (w *watched) Done()                {}
 
-// TestRun: lines of progress are told apart from the others, which come one by one; the last is the error where zincc fails.
+// TestRun: lines of progress are told apart from the others, which come one by one; the last is the error where zincc
+// fails.
 func TestRun(t *testing.T) {
 	zincc := filepath.Join(t.TempDir(), "zincc")
 	script := "#!/bin/sh\n[ \"$ZINCC_PROGRESS\" = lines ] || exit 9\nprintf 'zincc: a note\\n" + progress.Report{Part: "passes", Done: 1, Total: 2}.String() + "\\nzincc: another' >&2\necho out\nexit $1\n"

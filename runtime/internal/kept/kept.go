@@ -1,9 +1,9 @@
 // Package kept keeps what the weights of plans became in files. Whoever wants them again maps the file.
 //
-// A file has a header of 64 bytes (magic, key, bytes of data, CRC), a CRC-32C for each MiB of the data, and from a multiple of
-// 4096 on the data: parts, each from a multiple of 64 on. Numbers are little endian. What the parts are, the
-// key tells who knows it; so a file that is read is checked in every byte against its sums, and never interpreted. Sums find damage, not
-// forgery: a folder is one that only its user writes.
+// A file has a header of 64 bytes (magic, key, bytes of data, CRC), a CRC-32C for each MiB of the data, and from a
+// multiple of 4096 on the data: parts, each from a multiple of 64 on. Numbers are little endian. What the parts are,
+// the key tells who knows it; so a file that is read is checked in every byte against its sums, and never interpreted.
+// Sums find damage, not forgery: a folder is one that only its user writes.
 package kept
 
 import (
@@ -79,8 +79,8 @@ type File struct {
 	parts map[string][]byte
 }
 
-// Open maps the file of a key in a folder; parts are those that it was written with. Every byte is
-// checked, on all processors. The error is fs.ErrNotExist where there is none, else one line that says why it is refused.
+// Open maps the file of a key in a folder; parts are those that it was written with. Every byte is checked, on all
+// processors. The error is fs.ErrNotExist where there is none, else one line that says why it is refused.
 func Open(ctx context.Context, dir string, key Key, parts []Part) (*File, error) {
 	name := path(dir, key)
 	f, err := os.Open(name)
@@ -152,8 +152,8 @@ func (f *File) Part(name string) []byte { return f.parts[name] }
 // Close unmaps the file.
 func (f *File) Close() error { return f.file.Close() }
 
-// Write keeps parts in a folder, which is made if it is not there: the whole file or none. data is where the parts lie as they do in the file, each from a
-// multiple of 64 on, one behind the other. It returns the file's path.
+// Write keeps parts in a folder, which is made if it is not there: the whole file or none. data is where the parts lie
+// as they do in the file, each from a multiple of 64 on, one behind the other. It returns the file's path.
 func Write(ctx context.Context, dir string, key Key, parts []Part, data []byte) (string, error) {
 	_, bytes, from := place(parts)
 	if int64(len(data)) != bytes {
@@ -187,8 +187,8 @@ func Write(ctx context.Context, dir string, key Key, parts []Part, data []byte) 
 	})
 }
 
-// sweep removes what writers of a file that ended at once have left, as far as that works: temporary files of package outfile that
-// nobody has written to for a day.
+// sweep removes what writers of a file that ended at once have left, as far as that works: temporary files of package
+// outfile that nobody has written to for a day.
 func sweep(dir, name string) {
 	files, err := os.ReadDir(dir)
 	if err != nil {

@@ -1,5 +1,5 @@
-// Command emulated runs plans for processors on the one that it is emulated on. It prints four tokens of each, and fails if
-// dispatches of the first do not agree with the oracle.
+// Command emulated runs plans for processors on the one that it is emulated on. It prints four tokens of each, and
+// fails if dispatches of the first do not agree with the oracle.
 //
 //	emulated DENSE.bin [PLAN.bin ...]
 package main
