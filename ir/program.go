@@ -107,10 +107,6 @@ type Group struct {
 	Step int   // from stage schedule on: index of the barrier-separated stage
 }
 
-// Arrivals is the name of the step value in which kernels count the workgroups of a last-block reduction. No two
-// dispatches may count at once.
-const Arrivals = "arrivals"
-
 // Call is the kernel chosen for a group. The candidate's name identifies it among all candidates for the
 // group. Kernel, constants, grid, subgroup size and arguments follow from group and candidate; they are repeated here
 // for people and programs that read or check a program without the compiler.

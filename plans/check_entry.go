@@ -82,7 +82,7 @@ func checkEntry(c *checker, e *Entry, f *ir.Func) {
 // checkRing holds the ring that advance fills against what the header says.
 func checkRing(c *checker, e *Entry, advance *ir.Op) {
 	for _, v := range advance.Args {
-		if v.Class == ir.Step && v.Name == "out" && int(v.Type.Shape[0]) != c.plan.Header.Ring {
+		if v.Class == ir.Step && v.Name == ir.StepOut && int(v.Type.Shape[0]) != c.plan.Header.Ring {
 			c.add("entry", e.Name, "", "output ring is %s, the header has %d ids", v.Type, c.plan.Header.Ring)
 		}
 	}

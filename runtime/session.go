@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/step"
 )
 
 // Executor is a device that holds a plan's weights and state and runs its
@@ -49,7 +51,8 @@ type Session struct {
 	rings plans.Rings
 	low   int
 	// deep is the predicted time in seconds of a step of each entry at the end of the context.
-	deep map[*plans.Entry]float64
+	deep  map[*plans.Entry]float64
+	block step.Block
 	// The logits of the last token that was fed: where they are.
 	logits string
 	row    int
@@ -145,7 +148,7 @@ func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, erro
 		}
 		s.pos += more
 		s.logits, s.row = e.Logits, 0
-		out, err := s.exec.Ints("out")
+		out, err := s.exec.Ints(ir.StepOut)
 		if err != nil {
 			return nil, err
 		}
@@ -220,22 +223,11 @@ func (s *Session) step(ctx context.Context, e *plans.Entry, tokens []int32, time
 
 // write sets the step block to tokens at the end of the sequence.
 func (s *Session) write(tokens []int32) error {
-	pos := make([]int32, len(tokens))
-	for i := range pos {
-		pos[i] = int32(s.pos + i)
+	s.block.Reset()
+	for i, t := range tokens {
+		s.block.Add(t, s.pos+i, 0)
 	}
-	for _, w := range []struct {
-		region string
-		data   []int32
-	}{
-		{"token", tokens}, {"pos", pos}, {"slot", make([]int32, len(tokens))},
-		{"n", []int32{int32(len(tokens))}}, {"count", []int32{0}},
-	} {
-		if err := s.exec.Write(w.region, w.data); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.block.Store(s.exec)
 }
 
 // atOnce is how many of n steps of the entry one submission may have. Nothing is predicted

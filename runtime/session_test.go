@@ -12,24 +12,20 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/step"
 )
 
 // stepRecorder is an executor that computes nothing.
 type stepRecorder struct {
 	runtime.Executor
 	runs []string
-	rows int32
+	last step.Block
 }
 
-func (r *stepRecorder) Write(region string, data []int32) error {
-	if region == "n" {
-		r.rows = data[0]
-	}
-	return nil
-}
+func (r *stepRecorder) Write(region string, data []int32) error { return r.last.Write(region, data) }
 
 func (r *stepRecorder) Run(_ context.Context, e *plans.Entry, times int) error {
-	run := fmt.Sprintf("%s:%d", e.Name, r.rows)
+	run := fmt.Sprintf("%s:%d", e.Name, len(r.last.Rows))
 	if times > 1 {
 		run += fmt.Sprint(" x", times)
 	}
@@ -175,18 +171,10 @@ func TestNotNumbers(t *testing.T) {
 	}
 }
 
-// writes is an executor that keeps what is written last.
-type writes struct {
-	stepRecorder
-	last map[string][]int32
-}
+// scored is an executor that has logits of eight rows.
+type scored struct{ stepRecorder }
 
-func (w *writes) Write(region string, data []int32) error {
-	w.last[region] = slices.Clone(data)
-	return w.stepRecorder.Write(region, data)
-}
-
-func (w *writes) Floats(string) ([]float32, error) { return make([]float32, 8*2), nil }
+func (*scored) Floats(string) ([]float32, error) { return make([]float32, 8*2), nil }
 
 // TestDecodeBehindScores: what was scored is part of the sequence.
 func TestDecodeBehindScores(t *testing.T) {
@@ -198,7 +186,7 @@ func TestDecodeBehindScores(t *testing.T) {
 			{Name: "s8", Kind: "score", Rows: 8, Run: 8, Reach: 8},
 		},
 	}
-	exec := &writes{last: map[string][]int32{}}
+	exec := &scored{}
 	s := runtime.NewSession(plan, exec)
 	scored := 0
 	if err := s.Score(t.Context(), make([]int32, 11), func(i int, logits []float32) error { scored++; return nil }); err != nil {
@@ -210,8 +198,8 @@ func TestDecodeBehindScores(t *testing.T) {
 	if _, err := s.Decode(t.Context(), 1, 2); err != nil {
 		t.Fatal(err)
 	}
-	if pos, token := exec.last["pos"], exec.last["token"]; !slices.Equal(pos, []int32{11}) || !slices.Equal(token, []int32{1}) {
-		t.Errorf("decoded token %d at %d, want 1 at 11", token, pos)
+	if want := []step.Row{{Token: 1, Pos: 11}}; !slices.Equal(exec.last.Rows, want) {
+		t.Errorf("decoded %+v, want %+v", exec.last.Rows, want)
 	}
 	s.Reset()
 	if s.Len() != 0 {

@@ -18,6 +18,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/step"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
@@ -76,7 +77,7 @@ type script struct {
 	answer func(prompt string) string
 	begin  []int32 // what asks for an answer
 	slots  []scriptSlot
-	step   map[string][]int32
+	step.Block
 	floats map[string][]float32
 	ints   map[string][]int32
 }
@@ -89,7 +90,7 @@ type scriptSlot struct {
 
 func newScript(p *plans.Plan, tok *text.Tokenizer, answer func(string) string) *script {
 	x := &script{plan: p, tok: tok, answer: answer, begin: tok.Encode("<|im_start|>assistant\n", text.EncodeOptions{ParseSpecial: true}),
-		slots: make([]scriptSlot, p.Header.Slots), step: map[string][]int32{}, floats: map[string][]float32{}, ints: map[string][]int32{"out": make([]int32, p.Header.Ring)}}
+		slots: make([]scriptSlot, p.Header.Slots), floats: map[string][]float32{}, ints: map[string][]int32{ir.StepOut: make([]int32, p.Header.Ring)}}
 	for _, e := range p.Entries {
 		n := 1
 		if e.Kind == "decode" {
@@ -102,23 +103,16 @@ func newScript(p *plans.Plan, tok *text.Tokenizer, answer func(string) string) *
 
 func (x *script) Device() string { return "script" }
 
-func (x *script) Write(region string, data []int32) error {
-	x.step[region] = slices.Clone(data)
-	return nil
-}
-
 func (x *script) Run(_ context.Context, e *plans.Entry, times int) error {
-	n := int(x.step["n"][0])
-	token, pos, slot := x.step["token"][:n], x.step["pos"][:n], x.step["slot"][:n]
-	vocab := len(x.plan.Vocab.Tokens)
+	n, vocab := len(x.Rows), len(x.plan.Vocab.Tokens)
 	for t := range times {
-		for r := range n {
-			s := &x.slots[slot[r]]
-			if int(pos[r]) > len(s.ids) {
-				return fmt.Errorf("position %d of slot %d, which holds %d", pos[r], slot[r], len(s.ids))
+		for r, row := range x.Rows {
+			s := &x.slots[row.Slot]
+			if int(row.Pos) > len(s.ids) {
+				return fmt.Errorf("position %d of slot %d, which holds %d", row.Pos, row.Slot, len(s.ids))
 			}
-			s.ids = append(s.ids[:pos[r]], token[r])
-			if int(pos[r]) < s.asked {
+			s.ids = append(s.ids[:row.Pos], row.Token)
+			if int(row.Pos) < s.asked {
 				s.asked = 0
 			}
 			out := r
@@ -134,10 +128,10 @@ func (x *script) Run(_ context.Context, e *plans.Entry, times int) error {
 			logits[next] = 100
 		}
 		if e.Kind == "decode" {
-			for r := range n {
+			for r := range x.Rows {
 				next := x.ints[e.Next][r]
-				x.ints["out"][(t*n+r)%len(x.ints["out"])] = next
-				token[r], pos[r] = next, pos[r]+1
+				x.ints[ir.StepOut][(t*n+r)%len(x.ints[ir.StepOut])] = next
+				x.Rows[r].Token, x.Rows[r].Pos = next, x.Rows[r].Pos+1
 			}
 		}
 	}

@@ -149,12 +149,12 @@ func newModel(f *gguf.File, a *arch, o Options) (*model, error) {
 		weights: map[string]*ir.Value{},
 	}
 	rows, one := ir.MakeType(ir.I32, ir.T), ir.MakeType(ir.I32, 1)
-	m.token = m.p.AddGlobal("token", ir.Step, rows)
-	m.pos = m.p.AddGlobal("pos", ir.Step, rows)
-	m.slot = m.p.AddGlobal("slot", ir.Step, rows)
-	m.n = m.p.AddGlobal("n", ir.Step, one)
-	m.out = m.p.AddGlobal("out", ir.Step, ir.MakeType(ir.I32, Ring))
-	m.count = m.p.AddGlobal("count", ir.Step, one)
+	m.token = m.p.AddGlobal(ir.StepToken, ir.Step, rows)
+	m.pos = m.p.AddGlobal(ir.StepPos, ir.Step, rows)
+	m.slot = m.p.AddGlobal(ir.StepSlot, ir.Step, rows)
+	m.n = m.p.AddGlobal(ir.StepN, ir.Step, one)
+	m.out = m.p.AddGlobal(ir.StepOut, ir.Step, ir.MakeType(ir.I32, Ring))
+	m.count = m.p.AddGlobal(ir.StepCount, ir.Step, one)
 	return m, nil
 }
 

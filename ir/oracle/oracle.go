@@ -86,13 +86,13 @@ func New(ctx context.Context, p *ir.Program, src Source, o Options) (*Machine, e
 	for _, f := range p.Funcs {
 		m.funcs[f] = findLifetimes(f)
 	}
-	if g := p.Global("n"); g != nil {
+	if g := p.Global(ir.StepN); g != nil {
 		if g.Class != ir.Step || !g.Type.Equal(ir.MakeType(ir.I32, 1)) {
 			return nil, fmt.Errorf("global @n: %s %s is not step i32[1]", g.Class, g.Type)
 		}
 		m.n = m.Ints(g)
 	}
-	m.pos, m.slot = m.rowInts("pos"), m.rowInts("slot")
+	m.pos, m.slot = m.rowInts(ir.StepPos), m.rowInts(ir.StepSlot)
 	return m, nil
 }
 

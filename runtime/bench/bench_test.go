@@ -13,6 +13,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/step"
 )
 
 // recorder is an executor that computes nothing, and takes takes for it.
@@ -20,18 +21,13 @@ type recorder struct {
 	runtime.Executor
 	runs []string
 	pos  []int32 // of the first row of every run
-	now  int32
+	now  step.Block
 }
 
-func (r *recorder) Write(region string, data []int32) error {
-	if region == "pos" {
-		r.now = data[0]
-	}
-	return nil
-}
+func (r *recorder) Write(region string, data []int32) error { return r.now.Write(region, data) }
 
 func (r *recorder) Run(_ context.Context, e *plans.Entry, _ int) error {
-	r.runs, r.pos = append(r.runs, e.Name), append(r.pos, r.now)
+	r.runs, r.pos = append(r.runs, e.Name), append(r.pos, r.now.Rows[0].Pos)
 	time.Sleep(takes)
 	return nil
 }

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/step"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
@@ -58,7 +58,7 @@ type fake struct {
 	states []uint64 // recurrent: hash of the rows, and nothing else is looked at
 	depth  []int    // of states
 	rings  [][]row  // by position modulo their length: what the fakeWindow last rows must be found in
-	step   map[string][]int32
+	step.Block
 	floats map[string][]float32
 	ints   map[string][]int32
 	saved  int  // states that were not freed
@@ -106,8 +106,8 @@ func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
 }
 
 func newFake(p *plans.Plan) *fake {
-	x := &fake{plan: p, slow: 1, slots: make([][]row, p.Header.Slots), step: map[string][]int32{},
-		floats: map[string][]float32{}, ints: map[string][]int32{"out": make([]int32, p.Header.Ring)}}
+	x := &fake{plan: p, slow: 1, slots: make([][]row, p.Header.Slots),
+		floats: map[string][]float32{}, ints: map[string][]int32{ir.StepOut: make([]int32, p.Header.Ring)}}
 	if len(p.Program.Funcs) > 0 {
 		x.rings = make([][]row, p.Header.Slots)
 		for i := range x.rings {
@@ -129,37 +129,35 @@ func newFake(p *plans.Plan) *fake {
 
 func (x *fake) Device() string { return "fake" }
 
-func (x *fake) Write(region string, data []int32) error {
-	x.step[region] = slices.Clone(data)
-	return nil
-}
-
 func (x *fake) Run(_ context.Context, e *plans.Entry, times int) error {
-	n := int(x.step["n"][0])
-	token, pos, slot := x.step["token"][:n], x.step["pos"][:n], x.step["slot"][:n]
-	took := e.Predict(int(slices.Max(pos))).Seconds() * float64(times) * x.slow
+	n, deepest := len(x.Rows), 0
+	var slots []int32
+	for _, r := range x.Rows {
+		deepest, slots = max(deepest, int(r.Pos)), append(slots, r.Slot)
+	}
+	took := e.Predict(deepest).Seconds() * float64(times) * x.slow
 	took *= 1 + x.jitter*float64(x.rand.Uint64()>>11)/(1<<53)
 	time.Sleep(time.Duration(took * float64(time.Second)))
-	x.log = append(x.log, launch{e, n, times, slices.Clone(slot), time.Now()})
+	x.log = append(x.log, launch{e, n, times, slots, time.Now()})
 	if x.fail != nil && time.Now().After(x.broken) {
 		return x.fail
 	}
 	if n > e.Rows || n == 0 {
 		return fmt.Errorf("%d rows in %s", n, e.Name)
 	}
-	clear(x.ints["out"])
+	clear(x.ints[ir.StepOut])
 	for t := range times {
-		for r := range n {
+		for r, at := range x.Rows {
 			class := uint64(0)
 			if e.Kind == "prefill" {
 				if !x.alike {
-					class = uint64(e.Rows)<<32 + uint64(pos[0])
+					class = uint64(e.Rows)<<32 + uint64(x.Rows[0].Pos)
 				}
-				if slot[r] != slot[0] || pos[r] != pos[0]+int32(r) {
-					return fmt.Errorf("%s: row %d is of slot %d at %d", e.Name, r, slot[r], pos[r])
+				if at.Slot != x.Rows[0].Slot || at.Pos != x.Rows[0].Pos+int32(r) {
+					return fmt.Errorf("%s: row %d is of slot %d at %d", e.Name, r, at.Slot, at.Pos)
 				}
 			}
-			if err := x.put(int(slot[r]), int(pos[r]), row{token[r], class}); err != nil {
+			if err := x.put(int(at.Slot), int(at.Pos), row{at.Token, class}); err != nil {
 				return fmt.Errorf("%s, row %d: %w", e.Name, r, err)
 			}
 			if e.Kind == "decode" || r == n-1 {
@@ -167,16 +165,16 @@ func (x *fake) Run(_ context.Context, e *plans.Entry, times int) error {
 				if e.Kind == "prefill" {
 					out = 0
 				}
-				x.ints[e.Next][out] = x.logits(int(slot[r]), int(pos[r]), x.floats[e.Logits][out*len(x.plan.Vocab.Tokens):][:len(x.plan.Vocab.Tokens)])
+				x.ints[e.Next][out] = x.logits(int(at.Slot), int(at.Pos), x.floats[e.Logits][out*len(x.plan.Vocab.Tokens):][:len(x.plan.Vocab.Tokens)])
 			}
 		}
 		if e.Kind != "decode" {
 			continue
 		}
-		for r := range n {
+		for r := range x.Rows {
 			next := x.ints[e.Next][r]
-			x.ints["out"][(t*n+r)%len(x.ints["out"])] = next
-			token[r], pos[r] = next, pos[r]+1
+			x.ints[ir.StepOut][(t*n+r)%len(x.ints[ir.StepOut])] = next
+			x.Rows[r].Token, x.Rows[r].Pos = next, x.Rows[r].Pos+1
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/step"
 )
 
 // loop is what the goroutine that owns the device works on.
@@ -21,7 +22,7 @@ type loop struct {
 	decoding  []*seq        // of the step, in memory that is used again
 	spent     time.Duration // on prompts, in this step
 	host      average       // seconds from the end of a step of decoding on the device until its tokens are chosen
-	block     block
+	block     step.Block
 	read      int64 // tokens of prompts
 	generated int64
 	// Recurrent states that could not be kept, and why the last one could not.

@@ -5,39 +5,23 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/sample"
 )
 
-// block is the rows of a step.
-type block struct{ token, pos, slot []int32 }
-
-func (b *block) reset() { b.token, b.pos, b.slot = b.token[:0], b.pos[:0], b.slot[:0] }
-
-func (b *block) add(token int32, pos, slot int) {
-	b.token, b.pos, b.slot = append(b.token, token), append(b.pos, int32(pos)), append(b.slot, int32(slot))
-}
-
 // launch runs an entry on the rows of the block, times in a row, and returns how long that took. A
 // step is not interrupted: its sequences go on or end behind it.
 func (e *Engine) launch(entry *plans.Entry, depth, times int) (time.Duration, error) {
-	for _, w := range []struct {
-		region string
-		data   []int32
-	}{
-		{"token", e.block.token}, {"pos", e.block.pos}, {"slot", e.block.slot},
-		{"n", []int32{int32(len(e.block.token))}}, {"count", []int32{0}},
-	} {
-		if err := e.exec.Write(w.region, w.data); err != nil {
-			return 0, err
-		}
+	if err := e.block.Store(e.exec); err != nil {
+		return 0, err
 	}
 	began := time.Now()
 	err := e.exec.Run(context.Background(), entry, times)
 	took := time.Since(began)
 	if err == nil {
-		e.costs.measured(entry, depth, len(e.block.token), times, took)
+		e.costs.measured(entry, depth, len(e.block.Rows), times, took)
 	}
 	return took, err
 }
@@ -52,9 +36,9 @@ func (e *Engine) prefill(s *seq, entry *plans.Entry, n int) (time.Duration, erro
 		s.restore = nil
 	}
 	pos := len(l.tokens)
-	e.block.reset()
+	e.block.Reset()
 	for i, t := range s.req.Prompt[pos : pos+n] {
-		e.block.add(t, pos+i, l.index)
+		e.block.Add(t, pos+i, l.index)
 	}
 	took, err := e.launch(entry, pos, 1)
 	if err != nil {
@@ -134,9 +118,9 @@ func (e *Engine) decodeAll(all []*seq) error {
 // decode feeds the chosen token of each sequence and chooses the next ones.
 func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
 	times := e.burst(entry, group, depth)
-	e.block.reset()
+	e.block.Reset()
 	for _, s := range group {
-		e.block.add(s.next, len(s.slot.tokens), s.slot.index)
+		e.block.Add(s.next, len(s.slot.tokens), s.slot.index)
 	}
 	if _, err := e.launch(entry, depth, times); err != nil {
 		return err
@@ -150,7 +134,7 @@ func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
 	if times == 1 {
 		return e.choose(entry, group, 0)
 	}
-	out, err := e.exec.Ints("out")
+	out, err := e.exec.Ints(ir.StepOut)
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func (d *dispatch) tolerance() float64 {
 	if d.rounds() {
 		rounding = rounded
 	}
-	size := ir.StepSize{Rows: d.step.rows(), Sequences: len(d.step.sequences()), Positions: d.step.depth()}
+	size := ir.StepSize{Rows: len(d.step.rows), Sequences: len(d.step.sequences()), Positions: d.step.depth()}
 	for _, op := range d.group.Ops {
 		terms, more := op.Kind.Error(op, size)
 		k, rounding = k+terms, rounding+more

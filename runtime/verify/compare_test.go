@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/runtime/step"
 )
 
 // TestProducts: errors of a gated product are measured by the factors' rows, where the group makes them.
@@ -42,7 +43,7 @@ func TestCompareProducts(t *testing.T) {
 		{[]float32{0, 40}, 1e-4, false},
 		{[]float32{40, 0}, 1e-3, false},
 	} {
-		d := &dispatch{step: step{pos: []int32{0}, slots: []int32{0}}, group: &ir.Group{}}
+		d := &dispatch{step: trial{rows: make([]step.Row, 1)}, group: &ir.Group{}}
 		d.compareRow(v, runs(v), 0, 0, c.products, []float32{1 + c.off, 0.5}, []float32{1, 0.5})
 		if ok := d.result.Difference == nil; ok != c.ok {
 			t.Errorf("%v, off by %g: %v", c.products, c.off, ok)

@@ -23,7 +23,7 @@ const guard = 4 << 10
 // dispatch is the comparison of one dispatch.
 type dispatch struct {
 	*verifier
-	step    step
+	step    trial
 	fn      *ir.Func
 	group   *ir.Group
 	index   int
@@ -137,7 +137,7 @@ func (d *dispatch) positions(cache *ir.Value) int { return cache.Type.Positions(
 
 // elements is how many elements of a function's value this step has.
 func (d *dispatch) elements(v *ir.Value) int {
-	n, _ := v.Type.Elements(d.step.rows(), d.plan.Header.Ctx) // the oracle has sized it
+	n, _ := v.Type.Elements(len(d.step.rows), d.plan.Header.Ctx) // the oracle has sized it
 	return int(n)
 }
 
@@ -225,9 +225,9 @@ func (d *dispatch) loadCaches(ctx context.Context) error {
 		}
 		v := op.Args[3]
 		c := cache{value: v, source: op.Args[0]}
-		for i, slot := range d.step.slots {
+		for _, r := range d.step.rows {
 			positions := d.positions(v)
-			c.rows = append(c.rows, int(slot)*positions+int(d.step.pos[i])%positions)
+			c.rows = append(c.rows, int(r.Slot)*positions+int(r.Pos)%positions)
 		}
 		var err error
 		if c.before, err = d.read(ctx, v, 0, len(d.machine.Floats(v))); err != nil {

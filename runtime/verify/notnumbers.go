@@ -12,6 +12,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/layout"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/step"
 )
 
 // NotNumber is the first value of a sequence that is NaN or infinite.
@@ -51,21 +52,17 @@ type inspected = Device
 type watch struct {
 	inspected
 	plan   *plans.Plan
-	rows   int // of the step, as the session wrote it
-	pos    []int32
-	step   int // the number of the next one
-	bad    int // the first step whose logits are not numbers
-	within int // the step to go through dispatch by dispatch, or -1
+	block  step.Block // as the session wrote it
+	step   int        // the number of the next one
+	bad    int        // the first step whose logits are not numbers
+	within int        // the step to go through dispatch by dispatch, or -1
 	found  *NotNumber
 }
 
-// Write remembers the parts of the step block that say which values a step has.
+// Write remembers the step block, which says which values a step has.
 func (w *watch) Write(region string, data []int32) error {
-	switch region {
-	case "n":
-		w.rows = int(data[0])
-	case "pos":
-		w.pos = data
+	if err := w.block.Write(region, data); err != nil {
+		return err
 	}
 	return w.inspected.Write(region, data)
 }
@@ -128,11 +125,12 @@ func (w *watch) written(ctx context.Context, e *plans.Entry, v *ir.Value) ([]flo
 	if v.Type.DType == ir.I32 {
 		return nil, nil
 	}
-	n, err := v.Type.Elements(w.rows, w.plan.Header.Ctx)
+	rows := len(w.block.Rows)
+	n, err := v.Type.Elements(rows, w.plan.Header.Ctx)
 	if err != nil {
 		return nil, err
 	}
-	whole, err := v.Type.Bytes(w.rows, w.plan.Header.Ctx)
+	whole, err := v.Type.Bytes(rows, w.plan.Header.Ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -147,10 +145,10 @@ func (w *watch) written(ctx context.Context, e *plans.Entry, v *ir.Value) ([]flo
 			return nil, err
 		}
 		row := v.Type.DType.Bytes(int64(v.Type.Last()))
-		n = int64(v.Type.Last()) * int64(w.rows)
-		from := int64(int(w.pos[0])%positions) * row
-		end := min(from+row*int64(w.rows), row*int64(positions))
-		raw = append(slices.Clone(raw[from:end]), raw[:row*int64(w.rows)-(end-from)]...) // a ring goes on at its begin
+		n = int64(v.Type.Last()) * int64(rows)
+		from := int64(int(w.block.Rows[0].Pos)%positions) * row
+		end := min(from+row*int64(rows), row*int64(positions))
+		raw = append(slices.Clone(raw[from:end]), raw[:row*int64(rows)-(end-from)]...) // a ring goes on at its begin
 	case ir.State:
 		n /= int64(w.plan.Header.Slots)
 	}

@@ -11,51 +11,59 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/step"
 )
 
-// step is what an entry is run on: the slot and the position of each row.
-type step struct {
+// trial is a step of an entry that is compared.
+type trial struct {
 	entry *plans.Entry
-	slots []int32
-	pos   []int32
+	rows  []step.Row
 }
 
-func (s step) rows() int { return len(s.pos) }
-
 // depth is the positions that a row may attend to, at most.
-func (s step) depth() int { return int(slices.Max(s.pos)) + 1 }
+func (s trial) depth() int {
+	n := 0
+	for _, r := range s.rows {
+		n = max(n, int(r.Pos)+1)
+	}
+	return n
+}
 
 // sequences lists the slots of the step's rows, in the order of the rows.
-func (s step) sequences() []int32 { return slices.Compact(slices.Clone(s.slots)) }
+func (s trial) sequences() []int32 {
+	var list []int32
+	for _, r := range s.rows {
+		list = append(list, r.Slot)
+	}
+	return slices.Compact(list)
+}
 
 // end is the positions that slot holds behind the step.
-func (s step) end(slot int32) int {
+func (s trial) end(slot int32) int {
 	n := 0
-	for i, of := range s.slots {
-		if of == slot {
-			n = int(s.pos[i]) + 1
+	for _, r := range s.rows {
+		if r.Slot == slot {
+			n = int(r.Pos) + 1
 		}
 	}
 	return n
 }
 
 // part is n rows of the step from row first on, for another entry.
-func (s step) part(e *plans.Entry, first, n int) step {
-	return step{e, s.slots[first : first+n], s.pos[first : first+n]}
-}
+func (s trial) part(e *plans.Entry, first, n int) trial { return trial{e, s.rows[first : first+n]} }
 
 // result is what all results of the step have in common.
-func (s step) result(site string) Result {
-	return Result{Entry: s.entry.Name, Rows: s.rows(), Sequences: len(s.sequences()), From: int(s.pos[0]), Site: site}
+func (s trial) result(site string) Result {
+	return Result{Entry: s.entry.Name, Rows: len(s.rows), Sequences: len(s.sequences()), From: int(s.rows[0].Pos), Site: site}
 }
 
 // count is the step block's count before a step: not 0, so that an entry that
 // forgets it shows.
 const count = 3
 
-// steps lists a full and a partial step for each entry.
-func (v *verifier) steps() ([]step, error) {
-	var list []step
+// trials lists a full and a partial step for each entry.
+func (v *verifier) trials() ([]trial, error) {
+	var list []trial
 	for i := range v.plan.Entries {
 		e := &v.plan.Entries[i]
 		if v.opts.Entry != "" && v.opts.Entry != e.Name {
@@ -68,9 +76,9 @@ func (v *verifier) steps() ([]step, error) {
 		if v.opts.Rows > 0 {
 			rows = min(rows, v.opts.Rows)
 		}
-		list = append(list, v.step(e, rows))
+		list = append(list, v.trial(e, rows))
 		if part := rows - rows/3 - 1; part > 0 { // ends within a tile
-			list = append(list, v.step(e, part))
+			list = append(list, v.trial(e, part))
 		}
 	}
 	if len(list) == 0 {
@@ -89,20 +97,21 @@ func (v *verifier) wanted(e *plans.Entry) bool {
 	return false
 }
 
-// step gives an entry so many rows: of as many sequences as it and the plan take, those of
+// trial gives an entry so many rows: of as many sequences as it and the plan take, those of
 // the highest slots first, each behind what fill has put into its cache.
-func (v *verifier) step(e *plans.Entry, rows int) step {
+func (v *verifier) trial(e *plans.Entry, rows int) trial {
 	n, slots := 1, v.plan.Header.Slots
 	if v.plan.Program.Mixes(v.plan.Program.Func(e.Name)) {
 		n = min(rows, slots)
 	}
-	s := step{entry: e}
+	rows = min(rows, n*e.Run)
+	s := trial{entry: e}
 	for i := range n {
 		run := rows*(i+1)/n - rows*i/n
 		slot := slots - 1 - i
 		from := min(v.context(slot), v.plan.Header.Ctx-run)
 		for r := range run {
-			s.slots, s.pos = append(s.slots, int32(slot)), append(s.pos, int32(from+r))
+			s.rows = append(s.rows, v.row(slot, from+r))
 		}
 	}
 	return s
@@ -115,15 +124,16 @@ func (v *verifier) context(slot int) int {
 	return min(v.opts.Context, v.plan.Header.Ctx) * max(slot, 2-n) / max(n-1, 1)
 }
 
-// token is the token at a position of a slot, the same in every step.
-func (v *verifier) token(slot, pos int32) int32 {
-	return int32(rand.New(rand.NewPCG(uint64(pos), uint64(slot)+1)).IntN(v.plan.Header.Model.Vocab))
+// row is the row at a position of a slot, the same in every step.
+func (v *verifier) row(slot, pos int) step.Row {
+	token := rand.New(rand.NewPCG(uint64(pos), uint64(slot)+1)).IntN(v.plan.Header.Model.Vocab)
+	return step.Row{Token: int32(token), Pos: int32(pos), Slot: int32(slot)}
 }
 
-// fill puts into the KV cache of each slot what the steps find there. A step at a lower position writes what is there.
-// Before that it fills all recurrent state with ones: what no position has written is compared, too, and a device may
-// have left NaNs in that memory.
-func (v *verifier) fill(ctx context.Context, steps []step) error {
+// fill puts into the KV cache of each slot what the steps find there. A step at a lower
+// position writes what is there. Before that it fills all recurrent state with ones: what no position has written is compared, too, and a
+// device may have left NaNs in that memory.
+func (v *verifier) fill(ctx context.Context, trials []trial) error {
 	for _, r := range v.plan.Memory.State {
 		ones := bytes.Repeat(binary.LittleEndian.AppendUint32(nil, math.Float32bits(1)), int(r.Bytes/4))
 		if err := v.dev.Overwrite(ctx, plans.Arg{Space: "state", Region: r.Name}, ones); err != nil {
@@ -131,19 +141,19 @@ func (v *verifier) fill(ctx context.Context, steps []step) error {
 		}
 	}
 	longest := map[int32]int{}
-	for _, s := range steps {
-		for i, slot := range s.slots {
-			if i == 0 || s.slots[i-1] != slot {
-				longest[slot] = max(longest[slot], int(s.pos[i]))
+	for _, s := range trials {
+		for i, r := range s.rows {
+			if i == 0 || s.rows[i-1].Slot != r.Slot {
+				longest[r.Slot] = max(longest[r.Slot], int(r.Pos))
 			}
 		}
 	}
 	e := v.filler()
 	for _, slot := range slices.Sorted(maps.Keys(longest)) {
 		for from := 0; from < longest[slot]; from += e.Run {
-			s := step{entry: e}
+			s := trial{entry: e}
 			for pos := from; pos < min(longest[slot], from+e.Run); pos++ {
-				s.slots, s.pos = append(s.slots, slot), append(s.pos, int32(pos))
+				s.rows = append(s.rows, v.row(int(slot), pos))
 			}
 			if err := v.write(s); err != nil {
 				return err
@@ -178,22 +188,9 @@ func (v *verifier) filler() *plans.Entry {
 }
 
 // write writes the step block.
-func (v *verifier) write(s step) error {
-	tokens := make([]int32, s.rows())
-	for i := range tokens {
-		tokens[i] = v.token(s.slots[i], s.pos[i])
-	}
-	for _, w := range []struct {
-		region string
-		data   []int32
-	}{
-		{"token", tokens}, {"pos", s.pos}, {"slot", s.slots}, {"n", []int32{int32(s.rows())}}, {"count", []int32{count}},
-	} {
-		if err := v.dev.Write(w.region, w.data); err != nil {
-			return err
-		}
-	}
-	return nil
+func (v *verifier) write(s trial) error {
+	b := step.Block{Rows: s.rows, Count: count}
+	return b.Store(v.dev)
 }
 
 // readState returns all recurrent state, region after region.
@@ -211,7 +208,7 @@ func (v *verifier) readState(ctx context.Context) ([][]byte, error) {
 
 // replay runs the entry as recorded, from the recurrent state before the step,
 // and compares what the host would see with what the dispatches gave.
-func (v *verifier) replay(ctx context.Context, s step, state [][]byte) error {
+func (v *verifier) replay(ctx context.Context, s trial, state [][]byte) error {
 	var want, got []byte
 	read := func(into *[]byte) error {
 		for _, name := range []string{s.entry.Logits, s.entry.Next} {
@@ -252,12 +249,12 @@ func (v *verifier) replay(ctx context.Context, s step, state [][]byte) error {
 }
 
 // results returns an io region of the entry, those of its rows that the step has.
-func (v *verifier) results(ctx context.Context, s step, name string) ([]byte, error) {
+func (v *verifier) results(ctx context.Context, s trial, name string) ([]byte, error) {
 	for _, r := range v.plan.Memory.IO {
 		if r.Name == name {
 			size := r.Bytes
 			if s.entry.Kind != "prefill" {
-				size = size / int64(s.entry.Rows) * int64(s.rows())
+				size = size / int64(s.entry.Rows) * int64(len(s.rows))
 			}
 			b := make([]byte, size)
 			return b, v.dev.Read(ctx, plans.Arg{Space: "io", Region: name}, b)

@@ -147,17 +147,17 @@ func Plan(ctx context.Context, plan *plans.Plan, src *plans.Source, dev Device, 
 		return nil, err
 	}
 	v := &verifier{plan: plan, dev: dev, machine: m, opts: opts, report: &Report{Device: dev.Device()}}
-	steps, err := v.steps()
+	trials, err := v.trials()
 	if err != nil {
 		return nil, err
 	}
-	for _, s := range steps {
+	for _, s := range trials {
 		v.total += len(s.entry.Dispatches)
 	}
-	if err := v.fill(ctx, steps); err != nil {
+	if err := v.fill(ctx, trials); err != nil {
 		return nil, fmt.Errorf("fill the KV cache: %w", err)
 	}
-	for _, s := range steps {
+	for _, s := range trials {
 		if err := src.Read(func() error { return v.run(ctx, s) }); err != nil { // the oracle reads weights as it needs them
 			return nil, fmt.Errorf("%s: %w", s.entry.Name, err)
 		}
@@ -180,7 +180,7 @@ type verifier struct {
 }
 
 // run goes through the dispatches of an entry.
-func (v *verifier) run(ctx context.Context, s step) error {
+func (v *verifier) run(ctx context.Context, s trial) error {
 	f := v.plan.Program.Func(s.entry.Name)
 	if err := v.write(s); err != nil {
 		return err

@@ -26,7 +26,7 @@ func (v *verifier) widths(ctx context.Context) error {
 		return nil
 	}
 	slices.SortFunc(entries, func(a, b *plans.Entry) int { return cmp.Compare(b.Rows, a.Rows) })
-	whole := v.step(entries[0], min(entries[0].Rows, v.plan.Header.Ctx))
+	whole := v.trial(entries[0], min(entries[0].Rows, v.plan.Header.Ctx))
 	state, err := v.readState(ctx)
 	if err != nil {
 		return err
@@ -39,8 +39,8 @@ func (v *verifier) widths(ctx context.Context) error {
 			}
 		}
 		var logits, next []byte
-		for done := 0; done < whole.rows(); done += e.Rows {
-			s := whole.part(e, done, min(e.Rows, whole.rows()-done))
+		for done := 0; done < len(whole.rows); done += e.Rows {
+			s := whole.part(e, done, min(e.Rows, len(whole.rows)-done))
 			if err := v.write(s); err != nil {
 				return err
 			}
@@ -60,8 +60,8 @@ func (v *verifier) widths(ctx context.Context) error {
 			want = got
 			continue
 		}
-		r := whole.part(e, 0, whole.rows()).result(Widths)
-		r.Difference = otherBits(got, want, len(logits)/whole.rows()/4)
+		r := whole.part(e, 0, len(whole.rows)).result(Widths)
+		r.Difference = otherBits(got, want, len(logits)/len(whole.rows)/4)
 		if r.Difference != nil {
 			r.Difference.Problem = "not the bits that " + whole.entry.Name + " gives for the same tokens, which is said to be the oracle's"
 			r.Difference.Value = e.Logits

@@ -113,7 +113,7 @@ func matchFew(s *site.Site) *linearGroup {
 
 // matchNormed is matchOps for groups whose norm is one of runs or gated, too.
 func matchNormed(s *site.Site) *linearGroup {
-	g := &linearGroup{rows: s.Func.Rows, exact: s.Func.Class == ir.ExactStep, n: s.Program.Global("n"), halves: s.Target.LoadsEarly()}
+	g := &linearGroup{rows: s.Func.Rows, exact: s.Func.Class == ir.ExactStep, n: s.Program.Global(ir.StepN), halves: s.Target.LoadsEarly()}
 	ops := s.Group.Ops
 	if len(ops) == 0 || len(ops[0].Args) == 0 {
 		return nil

@@ -35,7 +35,7 @@ type Extent struct {
 // without @n. On processors a load costs nothing, so kernels of one row (which every step has) read @n, too,
 // and are the same as kernels of many rows.
 func ExtentOf(s *Site, v *ir.Value) (Extent, bool) {
-	n := s.Program.Global("n")
+	n := s.Program.Global(ir.StepN)
 	if s.Target.Backend == plans.CPU && n != nil && (v.Type.Shape[0] == 1 || s.Func.Rows == 1) {
 		return Extent{Max: 1, N: n, Run: 1, Exact: true}, true
 	}

@@ -1,0 +1,15 @@
+package ir
+
+// Names of values of class Step: of the step block, by which a program learns what a step is run on and says what it
+// has chosen.
+const (
+	StepToken = "token" // i32[T]: the id of each row
+	StepPos   = "pos"   // i32[T]: its position
+	StepSlot  = "slot"  // i32[T]: its sequence
+	StepN     = "n"     // i32[1]: rows of this step
+	StepOut   = "out"   // i32[ring]: chosen ids
+	StepCount = "count" // i32[1]: how many ids were chosen; the next one goes to out[count mod ring]
+
+	// Arrivals counts the workgroups of a last-block reduction. No two dispatches may count at once.
+	Arrivals = "arrivals"
+)
