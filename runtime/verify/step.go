@@ -130,9 +130,9 @@ func (v *verifier) row(slot, pos int) step.Row {
 	return step.Row{Token: int32(token), Pos: int32(pos), Slot: int32(slot)}
 }
 
-// fill puts into the KV cache of each slot what the steps find there. A step at a lower
-// position writes what is there. Before that it fills all recurrent state with ones: what no position has written is compared, too, and a
-// device may have left NaNs in that memory.
+// fill puts into the KV cache of each slot what the steps find there. A step at a lower position writes what is there.
+// Before that it fills all recurrent state with ones: what no position has written is compared, too, and a device may
+// have left NaNs in that memory.
 func (v *verifier) fill(ctx context.Context, trials []trial) error {
 	for _, r := range v.plan.Memory.State {
 		ones := bytes.Repeat(binary.LittleEndian.AppendUint32(nil, math.Float32bits(1)), int(r.Bytes/4))
