@@ -44,7 +44,7 @@ var badPlans = []badPlan{
 	})},
 	{"k and v swapped in dispatch and call", "derived", swapArgs("kv", "k", "v")},
 	{"two weights swapped in dispatch and call", "derived", swapWeights},
-	{"the name of another candidate in a call", "derived", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+	{"the name of a candidate of another order in a call", "exact", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
 		for _, other := range p.Program.Funcs[0].Groups {
 			if other.Call.Candidate != g.Call.Candidate {
 				g.Call.Candidate = other.Call.Candidate
@@ -52,6 +52,10 @@ var badPlans = []badPlan{
 			}
 		}
 		return false
+	})},
+	{"the name of another candidate of that order in a call", "derived", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+		g.Call.Candidate += ", early"
+		return true
 	})},
 	{"a constant changed in pipeline and call", "derived", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
 		pl := &p.Pipelines[d.Pipeline]
