@@ -99,13 +99,13 @@ func is(g *ir.Group, c ir.Fusion) bool {
 // weights stay apart from others: kernels may round the others to f16, but a weight
 // in float32, such as a router, needs its precision. On devices where projections
 // stay apart, it joins only gate and up of a GLU.
-func fuseProjections(f *ir.Func, apart bool) error {
+func fuseProjections(f *ir.Func, d Device) error {
 	uses := f.Uses()
 	join := func(a, b *ir.Group) bool {
-		if apart {
+		if d.Apart {
 			return len(a.Ops) == 1 && len(b.Ops) == 1 && ofOneGLU(uses, a.Ops[0], b.Ops[0])
 		}
-		return alike(f, a, b)
+		return alike(f, d, a, b)
 	}
 	for i := 0; i < len(f.Groups); i++ {
 		if !is(f.Groups[i], ir.MatMul) {
@@ -140,10 +140,26 @@ func oneType(projections ...*ir.Op) bool {
 	return true
 }
 
+// apartRows and apartWork are the least rows, and products of all rows, of projections of a few bits that stay apart from those in float32 on
+// devices with Columns: fewer take less time in one dispatch with them than a second dispatch does. Measured: docs/lab/hybrids-few-rows.md.
+const (
+	apartRows = 4
+	apartWork = 1 << 27
+)
+
 // alike reports whether the projections of a and b may share a kernel.
-func alike(f *ir.Func, a, b *ir.Group) bool {
+func alike(f *ir.Func, d Device, a, b *ir.Group) bool {
 	precise := func(g *ir.Group) bool { return g.Ops[0].Args[1].Type.DType == ir.F32 }
-	return f.Exact(a.Ops[0].Result) || precise(a) == precise(b)
+	if precise(a) == precise(b) {
+		return true
+	}
+	rows, work := rowsOf(f, a.Ops[0].Result), int64(0)
+	for _, op := range slices.Concat(a.Ops, b.Ops) {
+		if w := op.Args[1].Type; op.Kind.Name == "linear" && w.DType != ir.F32 {
+			work += int64(rows) * int64(w.Shape[0]) * int64(w.Last())
+		}
+	}
+	return f.Exact(a.Ops[0].Result) && !(d.Columns && rows >= apartRows && work >= apartWork)
 }
 
 // fuseNorm moves a norm of whole rows into the dispatches that read it, if all of

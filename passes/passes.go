@@ -67,6 +67,9 @@ type Device struct {
 	// Apart: dispatches are so cheap that saving some is not worth a kernel for each mix of weight types. Each
 	// projection is a dispatch, except that gate and up of a GLU share one if they have one type.
 	Apart bool
+	// Columns: several rows (few) are multiplied by weights of a few bits together, in kernels that take no others: float32
+	// weights stay beside them.
+	Columns bool
 	// Beside: dispatches of a step run side by side, so one may use units that others leave idle.
 	Beside bool
 	// Widest is the rows of the widest exact step.
@@ -99,7 +102,7 @@ func Table(entries []Entry, d Device) []Pass {
 		{"FuseSlices", "slices disappear: a product or GLU of two slices, and a convolution or state space model of one, read them in place; so does a matrix for each head, in exact steps", ir.Fuse,
 			func(p *ir.Program) error { return fuseSlices(p, d) }},
 		{"FuseProjections", "linear ops over one input become one dispatch", ir.Fuse,
-			each(func(f *ir.Func) error { return fuseProjections(f, d.Apart) })},
+			each(func(f *ir.Func) error { return fuseProjections(f, d) })},
 		{"FusePostNorm", "a norm behind attention or FFN takes in the residual add that follows it, and a second norm of the sum with its own", ir.Fuse,
 			func(p *ir.Program) error { return fusePostNorm(p, d) }},
 		{"FuseNorm", "a row norm moves into the only dispatch that reads it", ir.Fuse,

@@ -51,13 +51,64 @@ func GemvCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	var list []site.Candidate
-	for _, k := range gemvShapes(g, s.Target) {
+	shapes := gemvShapes(g, s.Target)
+	if o := g.inChunks(s); o != nil {
+		shapes = append(shapes, gemvChunks(o, s.Target)...)
+	}
+	for _, k := range shapes {
 		if (g.runs > 0 || g.gated != nil) && k.teams == 0 || g.ringed() && k.columns != k.rows {
 			continue
 		}
 		list = append(list, k.candidate())
 	}
 	return list
+}
+
+// inChunks returns a group of several rows of which no weights are multiplied as bytes as one in fixed point, so that its sums are added in
+// that order: in a step of one row the same projections share a group with others in fixed point. It is nil where they do not.
+func (g *linearGroup) inChunks(s *site.Site) *linearGroup {
+	if !s.Target.Fragments || !s.Target.Dot || g.fixed != nil || g.rows <= 2 || g.last || g.runs > 0 || g.gated != nil || g.ringed() || !weight.FitsDot(g.k) {
+		return nil
+	}
+	for _, p := range g.projects {
+		if len(p.matrices) > 1 || p.matrices[0].format.Bytes != nil || !besideFixed(s.Program, p.matrices[0].value) {
+			return nil
+		}
+	}
+	o := *g
+	o.fixed, o.bits = new(ir.Value), 12
+	return &o
+}
+
+// besideFixed reports whether a step of one row multiplies with a weight in a group that also has an x in fixed point.
+func besideFixed(p *ir.Program, weight *ir.Value) bool {
+	for _, f := range p.Funcs {
+		for _, g := range f.Groups {
+			fixed := slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "fixed12" })
+			if f.Rows == 1 && fixed && slices.Contains(g.Inputs(), weight) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// gemvChunks returns the shapes of such a group: a workgroup has one row, whose elements all lanes load at once, since few
+// workgroups have all of the work.
+func gemvChunks(g *linearGroup, t *target.Target) (list []gemv) {
+	for _, k := range gemvShapes(g, t) {
+		k.batch, k.tile = 1, 1
+		k.finish(t)
+		if k.teams == 0 && !slices.ContainsFunc(list, func(o gemv) bool { return o.subgroups == k.subgroups && o.columns == k.columns }) {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// chunked reports whether a group in fixed point has no projection in fixed point: see inChunks.
+func (k gemv) chunked() bool {
+	return k.fixed != nil && !slices.ContainsFunc(k.projects, func(p *projection) bool { return p.fixed })
 }
 
 const (
@@ -349,6 +400,9 @@ func (k gemv) name() string {
 	words := []string{"gemv", k.key(), fmt.Sprintf("cols=%d r=%d w=%dx%d", k.columns, k.batch, k.subgroups, k.wave)}
 	if k.teams > 0 {
 		words[2] += fmt.Sprintf("x%d", k.teams)
+	}
+	if k.chunked() {
+		words[2] += " chunks"
 	}
 	if k.early {
 		words = append(words, "early")

@@ -61,8 +61,11 @@ func (r *gemvRun) scaleColumns() {
 	})
 }
 
-// besideUnits is the units of a row that loop loads at once, of all columns.
-const besideUnits = 4
+// besideUnits is the units of a row that loop loads at once, of all columns; chunkUnits is the same where no lane keeps anything else.
+const (
+	besideUnits = 4
+	chunkUnits  = 16
+)
 
 // loop goes through the rows of a projection that reads x as it is, one at a time and in a
 // loop: registers for its elements of x would allow fewer lanes.
@@ -74,7 +77,11 @@ func (r *gemvRun) loop() {
 	}
 	f := r.p.matrices[0].Format
 	units := b.Div(r.a.k, f.Unit)
-	atOnce := max(1, min(n, besideUnits/r.columns))
+	most := besideUnits
+	if r.chunked() {
+		most = chunkUnits
+	}
+	atOnce := max(1, min(n, most/r.columns))
 	batch := r.batch
 	r.batch = 1
 	b.For(b.Add(r.from, r.team), r.end, max(1, r.teams), func(row kernel.Value) {
@@ -321,14 +328,31 @@ func (r *gemvRun) addSquares(c, j int, u weight.DotPlace, halves [2][]kernel.Val
 // sumSquares adds up the squares of all columns in a pass of its own.
 func (r *gemvRun) sumSquares() {
 	b, quads := r.b, r.k/4
-	for c := range r.columns {
-		b.For(r.member, r.squareGroups()*r.wave, r.subgroups*r.wave, func(i kernel.Value) {
-			v := r.a.x.Load(lane.F32x4, b.Add(r.starts[c], b.Min(i, quads-1)))
-			if quads%r.wave != 0 {
-				v = b.Select(b.Lt(i, quads), v, b.Splat(b.F32(0), 4))
+	load := func(c int, i kernel.Value) kernel.Value {
+		v := r.a.x.Load(lane.F32x4, b.Add(r.starts[c], b.Min(i, quads-1)))
+		if quads%r.wave != 0 {
+			v = b.Select(b.Lt(i, quads), v, b.Splat(b.F32(0), 4))
+		}
+		return v
+	}
+	add := func(c int, i, v kernel.Value) {
+		sum := lane.Sum(b, squareOf(b, v), 1, r.wave)
+		b.If(b.SubgroupElect(), func() { r.squares.Store(b.Add(b.Div(i, r.wave), c*r.squareGroups()), sum) })
+	}
+	if r.chunked() && r.squareGroups()%r.subgroups == 0 { // a workgroup has a row: there is time for nothing that waits for loads twice
+		var at, loaded []kernel.Value
+		for turn := range r.squareGroups() / r.subgroups {
+			at = append(at, b.Add(r.member, turn*r.subgroups*r.wave))
+			for c := range r.columns {
+				loaded = append(loaded, load(c, at[turn]))
 			}
-			sum := lane.Sum(b, squareOf(b, v), 1, r.wave)
-			b.If(b.SubgroupElect(), func() { r.squares.Store(b.Add(b.Div(i, r.wave), c*r.squareGroups()), sum) })
-		})
+		}
+		for n, v := range loaded {
+			add(n%r.columns, at[n/r.columns], v)
+		}
+		return
+	}
+	for c := range r.columns {
+		b.For(r.member, r.squareGroups()*r.wave, r.subgroups*r.wave, func(i kernel.Value) { add(c, i, load(c, i)) })
 	}
 }

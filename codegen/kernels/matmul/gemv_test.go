@@ -3,6 +3,7 @@ package matmul_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,6 +122,53 @@ func TestGemvFixed(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestGemvChunks holds that projections in float32 alone have, in several rows, the bits that they have in one row beside projections in fixed
+// point: in a step of one row they share a dispatch.
+func TestGemvChunks(t *testing.T) {
+	for _, k := range []int{5 * 256, 2048, 5 * 1024, 21 * 64} {
+		t.Run(fmt.Sprint(k), func(t *testing.T) {
+			t.Parallel()
+			on := *kerneltest.WithWave(t, 32)
+			on.Dot, on.Fragments = true, true
+			d := ir.Q4_K
+			if k%256 != 0 {
+				d = ir.Q8_0
+			}
+			one := newWork(t, 1, 1)
+			out := one.fixedGroup(d, k)
+			best := one.candidates(&on, out...)[0]
+			want := one.bits(best, 1, out...)[out[0]]
+			for _, rows := range []int{2, 4, 8} {
+				w := newWork(t, rows, rows)
+				y := w.fixedGroup(d, k)[0]
+				candidates := func() []kernels.Candidate { return kerneltest.Different(w.candidates(&on, y)) }
+				all := w.ops
+				w.ops = all[:2] // the norm and the projection in float32
+				if slices.ContainsFunc(candidates(), func(c kernels.Candidate) bool { return strings.Contains(c.Kernel, "chunks") }) {
+					t.Errorf("%d rows: chunks, though no step of one row has the projection beside one in fixed point", rows)
+				}
+				w.p.Funcs = append(w.p.Funcs, &ir.Func{Name: "one", Rows: 1, Groups: []*ir.Group{{Ops: all}}})
+				found := 0
+				for _, c := range candidates() {
+					if !strings.Contains(c.Kernel, "chunks") {
+						continue
+					}
+					found++
+					if c.Order != best.Order {
+						t.Errorf("%s adds in order %q", c.Kernel, c.Order)
+					}
+					if have := w.bits(c, rows, y)[y]; !bytes.Equal(have[:len(want)], want) {
+						t.Errorf("%d rows: %s has other bits than beside projections in fixed point", rows, c.Kernel)
+					}
+				}
+				if (found > 0) != (rows > 2) {
+					t.Errorf("%d rows: %d candidates in chunks", rows, found)
+				}
+			}
+		})
 	}
 }
 
