@@ -140,8 +140,9 @@ func oneType(projections ...*ir.Op) bool {
 	return true
 }
 
-// apartRows and apartWork are the least rows, and products of all rows, of projections of a few bits that stay apart from those in float32 on
-// devices with Columns: fewer take less time in one dispatch with them than a second dispatch does. Measured: docs/lab/hybrids-few-rows.md.
+// apartRows and apartWork are the least rows, and products of all rows, of projections of a few bits that stay apart
+// from those in float32 on devices with Columns: fewer take less time in one dispatch with them than a second dispatch
+// does. Measured: docs/lab/hybrids-few-rows.md.
 const (
 	apartRows = 4
 	apartWork = 1 << 27
@@ -207,8 +208,8 @@ func fuseNorm(f *ir.Func, d Device) error {
 	return nil
 }
 
-// fusePostNorm joins a norm of whole rows with the residual add if only the add reads it, and with a
-// factor on the sum. If a second norm is the only reader of the sum, it joins that norm's group likewise, where a kernel computes that.
+// fusePostNorm joins a norm of whole rows with the residual add if only the add reads it, and with a factor on the sum.
+// If a second norm is the only reader of the sum, it joins that norm's group likewise, where a kernel computes that.
 func fusePostNorm(p *ir.Program, d Device) error {
 	return each(func(f *ir.Func) error {
 		uses, taken := f.Uses(), map[*ir.Op]bool{}
@@ -260,9 +261,9 @@ func perHead(op *ir.Op) bool {
 	return op.Kind.Fusion == ir.RowNorm && ir.Dim(op.Attrs.Int("group")) != op.Args[0].Type.Last()
 }
 
-// fuseEpilogue moves elementwise ops into the matmul group that makes their
-// operand: a GLU behind two projections, an add behind a lone projection, if only
-// that op reads them. In exact steps it also moves a factor, and the activation of a projection without a gate, except on devices where projections stay apart.
+// fuseEpilogue moves elementwise ops into the matmul group that makes their operand: a GLU behind two projections, an
+// add behind a lone projection, if only that op reads them. In exact steps it also moves a factor, and the activation
+// of a projection without a gate, except on devices where projections stay apart.
 func fuseEpilogue(f *ir.Func, apart bool) error {
 	uses := f.Uses()
 	for i := 0; i < len(f.Groups); i++ {
@@ -360,7 +361,8 @@ func headWidth(g *ir.Group) int {
 	return 0
 }
 
-// fuseArgmax joins the choice of the next token with the advance of the step block, behind all readers of the step block.
+// fuseArgmax joins the choice of the next token with the advance of the step block, behind all readers of the step
+// block.
 func fuseArgmax(f *ir.Func) error {
 	for j := 1; j < len(f.Groups); j++ {
 		op := f.Groups[j].Ops[0]

@@ -67,8 +67,8 @@ type Device struct {
 	// Apart: dispatches are so cheap that saving some is not worth a kernel for each mix of weight types. Each
 	// projection is a dispatch, except that gate and up of a GLU share one if they have one type.
 	Apart bool
-	// Columns: several rows (few) are multiplied by weights of a few bits together, in kernels that take no others: float32
-	// weights stay beside them.
+	// Columns: several rows (few) are multiplied by weights of a few bits together, in kernels that take no others:
+	// float32 weights stay beside them.
 	Columns bool
 	// Beside: dispatches of a step run side by side, so one may use units that others leave idle.
 	Beside bool

@@ -39,7 +39,8 @@ type gemv struct {
 	// early: no lane has more than one result, and loads what is added to it before the products.
 	early bool
 	brief bool // target.Target.Brief
-	// aside: it shares a dispatch with another kernel, and waits for the dispatch before at the latest in front of its stores.
+	// aside: it shares a dispatch with another kernel, and waits for the dispatch before at the latest in front of its
+	// stores.
 	aside bool
 	// barrier: a barrier keeps the driver's compiler from loading x before the first weights.
 	barrier bool
@@ -64,8 +65,9 @@ func GemvCandidates(s *site.Site) []site.Candidate {
 	return list
 }
 
-// inChunks returns a group of several rows of which no weights are multiplied as bytes as one in fixed point, so that its sums are added in
-// that order: in a step of one row the same projections share a group with others in fixed point. It is nil where they do not.
+// inChunks returns a group of several rows of which no weights are multiplied as bytes as one in fixed point, so that
+// its sums are added in that order: in a step of one row the same projections share a group with others in fixed point.
+// It is nil where they do not.
 func (g *linearGroup) inChunks(s *site.Site) *linearGroup {
 	if !s.Target.Fragments || !s.Target.Dot || g.fixed != nil || g.rows <= 2 || g.last || g.runs > 0 || g.gated != nil || g.ringed() || !weight.FitsDot(g.k) {
 		return nil
@@ -93,8 +95,8 @@ func besideFixed(p *ir.Program, weight *ir.Value) bool {
 	return false
 }
 
-// gemvChunks returns the shapes of such a group: a workgroup has one row, whose elements all lanes load at once, since few
-// workgroups have all of the work.
+// gemvChunks returns the shapes of such a group: a workgroup has one row, whose elements all lanes load at once, since
+// few workgroups have all of the work.
 func gemvChunks(g *linearGroup, t *target.Target) (list []gemv) {
 	for _, k := range gemvShapes(g, t) {
 		k.batch, k.tile = 1, 1
@@ -116,8 +118,8 @@ const (
 	gemvElements = 32
 	// gemvSubgroups bounds the subgroups of a workgroup.
 	gemvSubgroups = 16
-	// residentElements is the most elements of x that a lane keeps. manyElements is the same for shapes of more columns, for lanes
-	// that have many registers: see sized.
+	// residentElements is the most elements of x that a lane keeps. manyElements is the same for shapes of more
+	// columns, for lanes that have many registers: see sized.
 	residentElements = 96
 	manyElements     = 160
 	// gemvLanes is the lanes of a compute unit that gemv wants at work: with as
@@ -247,8 +249,8 @@ func (k gemv) matrices() int {
 	return n
 }
 
-// otherSubgroups returns other numbers of subgroups than k's that leave no lane without a unit. For a group in fixed point it
-// adds those that leave few without one.
+// otherSubgroups returns other numbers of subgroups than k's that leave no lane without a unit. For a group in fixed
+// point it adds those that leave few without one.
 func (k gemv) otherSubgroups(t *target.Target) []int {
 	var list []int
 	add := func(n int, fills bool) {

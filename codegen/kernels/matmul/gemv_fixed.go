@@ -46,8 +46,8 @@ func (r *gemvRun) keepFixed(each func(do func())) {
 	})
 }
 
-// scaleColumns has the last subgroup find the norm's scales, for which others need not wait. Behind the products it would be the last work of
-// a workgroup, done by all lanes that store results.
+// scaleColumns has the last subgroup find the norm's scales, for which others need not wait. Behind the products it
+// would be the last work of a workgroup, done by all lanes that store results.
 func (r *gemvRun) scaleColumns() {
 	if r.rstds == nil {
 		return
@@ -61,7 +61,8 @@ func (r *gemvRun) scaleColumns() {
 	})
 }
 
-// besideUnits is the units of a row that loop loads at once, of all columns; chunkUnits is the same where no lane keeps anything else.
+// besideUnits is the units of a row that loop loads at once, of all columns; chunkUnits is the same where no lane keeps
+// anything else.
 const (
 	besideUnits = 4
 	chunkUnits  = 16

@@ -125,8 +125,8 @@ func TestGemvFixed(t *testing.T) {
 	}
 }
 
-// TestGemvChunks holds that projections in float32 alone have, in several rows, the bits that they have in one row beside projections in fixed
-// point: in a step of one row they share a dispatch.
+// TestGemvChunks holds that projections in float32 alone have, in several rows, the bits that they have in one row
+// beside projections in fixed point: in a step of one row they share a dispatch.
 func TestGemvChunks(t *testing.T) {
 	for _, k := range []int{5 * 256, 2048, 5 * 1024, 21 * 64} {
 		t.Run(fmt.Sprint(k), func(t *testing.T) {
@@ -217,8 +217,8 @@ func (w *work) fixedGroup(d ir.DType, k int) []*ir.Value {
 	return []*ir.Value{exact, w.glu("silu", w.op("linear", nil, x, gate), w.op("linear", nil, x, up)), w.op("linear", nil, x, down)}
 }
 
-// TestGemvNormedRuns has a norm of runs of x, in fixed point, with weights whose scales are of super-blocks, of halves and of
-// runs: candidates have teams, and all widths give the same bits, those of one format on the device, too.
+// TestGemvNormedRuns has a norm of runs of x, in fixed point, with weights whose scales are of super-blocks, of halves
+// and of runs: candidates have teams, and all widths give the same bits, those of one format on the device, too.
 func TestGemvNormedRuns(t *testing.T) {
 	for _, d := range []ir.DType{ir.Q4_K, ir.Q2_K, ir.Q8_0, ir.Q4_1} {
 		t.Run(d.String(), func(t *testing.T) {
