@@ -10,7 +10,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test test-all vkcheck packages lint race race-server generate objects digests headers verify-tiny mutants emulate fuzz interrupts conform conform-node conform-hub conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test test-all test-left vkcheck packages lint race race-server generate objects digests headers verify-tiny mutants emulate fuzz interrupts conform conform-node conform-hub conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -30,9 +30,9 @@ run: build
 	bin/zincrun chat .build/gopher-chat.bin --temp 0 --think off -p "What does sort.Search do?"
 
 # Fewer collections of garbage take a quarter off the compiler and half off staticcheck, for 500 MB; test binaries need no tables of symbols.
-test test-all lint: export GOGC = 400
+test test-all test-left lint: export GOGC = 400
 # What only debuggers want takes a sixth of building all tests.
-test test-all lint vkcheck generate: export GOFLAGS += -gcflags=all=-dwarf=false
+test test-all test-left lint vkcheck generate: export GOFLAGS += -gcflags=all=-dwarf=false
 # Mesa's compiler does without LLVM's optimizations: most kernels of tests run once.
 test test-all: export GALLIVM_PERF = nopt
 # go vet is lint's. The packages that take longest begin first: runtime/verify would be last, alone for 50 s. One package more than there are
@@ -46,6 +46,11 @@ test: packages
 
 test-all: packages lint vkcheck
 	$(TESTS) $(PACKAGES)
+
+# What -short leaves out as a whole: continuous integration runs it, too.
+test-left: export GALLIVM_PERF = nopt
+test-left: packages
+	$(TESTS) . ./codegen ./cmd/zincrun -run '^Test(HybridsVerify|FixedPoint|CandidatesAddInOneOrder|FewQuestions|Rank|Readme)$$'
 
 # The records of runtime/vulkan/vk beside those of vulkan-go/vulkan; needs gcc.
 vkcheck: packages
