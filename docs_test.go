@@ -155,7 +155,7 @@ func anchors(text string) map[string]bool {
 // to headings of other documents.
 func TestLinks(t *testing.T) {
 	files := []string{"README.md", "CONTRIBUTING.md"}
-	for _, glob := range []string{"docs/*.md", "docs/lab/*.md"} {
+	for _, glob := range []string{"docs/*.md", "docs/backends/*.md", "docs/lab/*.md"} {
 		found, err := filepath.Glob(glob)
 		if err != nil || len(found) == 0 {
 			t.Fatal(glob, found, err)

@@ -20,25 +20,35 @@ import (
 	"github.com/zincc-dev/zincc/internal/cli"
 )
 
-// elsewhere are commands of README.md that need what a test has not: a network, a model that nobody put there, a GPU,
+// elsewhere are commands of readmeText that need what a test has not: a network, a model that nobody put there, a GPU,
 // minutes.
 var elsewhere = []string{
-	"make ", "go install ", "source ", "zincrun pull ", "zincrun serve ", "curl ",
+	"make ", "go install ", "source ", "zincrun pull ", "zincrun chat qwen3:8b", "zincrun serve ", "curl ",
 	"zincrun man >/usr/", "zincrun chat testdata/", // TestTerminals holds that conversation
 }
 
-// stands are what stands in README.md for files of the reader's.
+// stands are what stands in readmeText for files of the reader's.
 var stands = strings.NewReplacer("qwen3-8b.gguf", "chat.gguf", "model.gguf", "chat.gguf", "a.bin b.bin", "plan.bin plan.bin", ".build/gopher-chat.bin", "plan.bin")
 
-// readme returns the commands of README.md with what it says that they print.
+// readmeText is what a newcomer reads: README.md and docs/using.md.
+func readmeText(t *testing.T) string {
+	t.Helper()
+	var all []byte
+	for _, name := range []string{"../../README.md", "../../docs/using.md"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text...)
+	}
+	return string(all)
+}
+
+// readme returns the commands of readmeText with what it says that they print.
 func readme(t *testing.T) (commands []string, printed [][]string) {
 	t.Helper()
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	command := regexp.MustCompile(`^    (\$ )?((?:zincc|zincrun|make|go install|source|curl|git diff) .*)$`)
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(readmeText(t)) {
 		line = strings.TrimRight(line, "\n")
 		if m := command.FindStringSubmatch(line); m != nil && !strings.Contains(line, " = ") {
 			one, _, _ := strings.Cut(m[2], "   #")
@@ -50,12 +60,12 @@ func readme(t *testing.T) (commands []string, printed [][]string) {
 		}
 	}
 	if len(commands) < 20 {
-		t.Fatalf("README.md has only the commands %q", commands)
+		t.Fatalf("README.md and docs/using.md have only the commands %q", commands)
 	}
 	return commands, printed
 }
 
-// TestReadme runs the commands of README.md on the chat model, in a folder of their own. Those of make must be there.
+// TestReadme runs the commands of readmeText on the chat model, in a folder of their own. Those of make must be there.
 func TestReadme(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it compiles four plans")
@@ -131,15 +141,11 @@ func TestReadme(t *testing.T) {
 	servesAsReadme(t, dir, env)
 }
 
-// TestReadmeNames: commands and flags of zincrun in the running text of README.md exist.
+// TestReadmeNames: commands and flags of zincrun in the running text of readmeText exist.
 func TestReadmeNames(t *testing.T) {
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all := regexp.MustCompile("`(?:[^`]*\\| )?zincrun ([a-z-]+)([^`]*)`").FindAllStringSubmatch(string(text), -1)
+	all := regexp.MustCompile("`(?:[^`]*\\| )?zincrun ([a-z-]+)([^`]*)`").FindAllStringSubmatch(readmeText(t), -1)
 	if len(all) < 8 {
-		t.Errorf("README.md names only %d commands of zincrun", len(all))
+		t.Errorf("README.md and docs/using.md name only %d commands of zincrun", len(all))
 	}
 	for _, m := range all {
 		at := slices.IndexFunc(program.Commands, func(c cli.Command) bool { return c.Name == m[1] })
@@ -157,15 +163,11 @@ func TestReadmeNames(t *testing.T) {
 	}
 }
 
-// servesAsReadme sends the request of README.md to the server that it starts, at another port.
+// servesAsReadme sends the request of docs/using.md to the server that it starts, at another port.
 func servesAsReadme(t *testing.T, dir string, env []string) {
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := regexp.MustCompile(`(?s)/v1/chat/completions -H 'Content-Type: application/json' -d '(\{.*?\})'\n.*?"content":("[^"]*")`).FindSubmatch(text)
+	m := regexp.MustCompile(`(?s)/v1/chat/completions -H 'Content-Type: application/json' -d '(\{.*?\})'\n.*?"content":("[^"]*")`).FindSubmatch([]byte(readmeText(t)))
 	if m == nil {
-		t.Fatal("README.md has no request of a conversation")
+		t.Fatal("docs/using.md has no request of a conversation")
 	}
 	c := exec.Command(filepath.Join(dir, "zincrun"), "serve", "plan.bin", "--port", "0")
 	c.Dir, c.Env = dir, env

@@ -244,16 +244,12 @@ func (x *terminal) styles() bool {
 	return colored.Match(x.raw)
 }
 
-// talkAsReadme holds the conversation of README.md, of which all lines without figures must be as they are there.
+// talkAsReadme holds the conversation of docs/using.md, of which all lines without figures must be as they are there.
 func talkAsReadme(t *testing.T, home string) {
-	text, err := os.ReadFile("../../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, rest, _ := strings.Cut(string(text), "    $ zincrun chat testdata/models/gopher-chat-q4_k_m.gguf --temp 0\n")
+	_, rest, _ := strings.Cut(readmeText(t), "    $ zincrun chat testdata/models/gopher-chat-q4_k_m.gguf --temp 0\n")
 	part, _, ok := strings.Cut(rest, "\n\nThe first line")
 	if !ok {
-		t.Fatal("README.md has no conversation")
+		t.Fatal("docs/using.md has no conversation")
 	}
 	x := chatOn(t, home, 100, nil, "--private")
 	said := 0
@@ -270,7 +266,7 @@ func talkAsReadme(t *testing.T, home string) {
 		}
 	}
 	if x.exits(0); said < 4 {
-		t.Errorf("README.md says only %d lines", said)
+		t.Errorf("docs/using.md says only %d lines", said)
 	}
 	if !x.styles() {
 		t.Error("a terminal gets no styles")
