@@ -25,7 +25,7 @@ func Diff(a, b *Plan) []*table.Table {
 // diffHeaders takes the rows that differ from Inspect's tables of both plans. A field that a plan
 // lacks, as those of other backends, is "-".
 func diffHeaders(a, b *Plan) *table.Table {
-	t := &table.Table{Title: "plans", Columns: []string{"field", "a", "b"}}
+	t := &table.Table{Title: "plans", Columns: []string{"field", "a", "b"}, Pair: true}
 	for _, make := range []func(*Plan) *table.Table{headerTable, requirementsTable} {
 		of := map[any]any{}
 		rows := make(b).Rows
@@ -78,14 +78,32 @@ func (p *Plan) entry(name string) *Entry {
 
 func pairName(e [2]*Entry) string { return e[0].Name + strings.TrimPrefix(e[1].Name, e[0].Name) }
 
+// ofBoth makes cells of a pair, None of an entry that a plan lacks.
+func ofBoth(pair [2]*Entry, cell func(*Entry) any) (any, any) {
+	cells := [2]any{table.None, table.None}
+	for i, e := range pair {
+		if e.Name != "" {
+			cells[i] = cell(e)
+		}
+	}
+	return cells[0], cells[1]
+}
+
 func diffEntries(a, b *Plan) *table.Table {
 	t := &table.Table{Title: "entries", Columns: []string{"entry", "dispatches a", "dispatches b", "steps a", "steps b",
 		"predicted us a", "predicted us b", "change %"}}
 	for _, e := range pairs(a, b) {
-		us := [2]float64{micro(e[0].Predict(0).Seconds()), micro(e[1].Predict(0).Seconds())}
-		n, steps := [2]int{len(e[0].Dispatches), len(e[1].Dispatches)}, [2]int{e[0].Steps(), e[1].Steps()}
-		if n[0] != n[1] || steps[0] != steps[1] || us[0] != us[1] {
-			t.Add(pairName(e), n[0], n[1], steps[0], steps[1], us[0], us[1], change(us[0], us[1]))
+		na, nb := ofBoth(e, func(e *Entry) any { return len(e.Dispatches) })
+		sa, sb := ofBoth(e, func(e *Entry) any { return e.Steps() })
+		ua, ub := ofBoth(e, func(e *Entry) any { return micro(e.Predict(0).Seconds()) })
+		var by any = table.None
+		if x, ok := ua.(float64); ok {
+			if y, ok := ub.(float64); ok {
+				by = change(x, y)
+			}
+		}
+		if na != nb || sa != sb || ua != ub {
+			t.Add(pairName(e), na, nb, sa, sb, ua, ub, by)
 		}
 	}
 	return t
@@ -97,10 +115,11 @@ func change(a, b float64) float64 { return percent(b-a, a) }
 func diffWork(a, b *Plan) *table.Table {
 	t := &table.Table{Title: "work", Columns: []string{"entry", "read a", "read b", "written a", "written b", "flops a", "flops b"}}
 	for _, e := range pairs(a, b) {
-		ra, wa, fa := e[0].Work(0)
-		rb, wb, fb := e[1].Work(0)
+		ra, rb := ofBoth(e, func(e *Entry) any { read, _, _ := e.Work(0); return table.Bytes(read) })
+		wa, wb := ofBoth(e, func(e *Entry) any { _, written, _ := e.Work(0); return table.Bytes(written) })
+		fa, fb := ofBoth(e, func(e *Entry) any { _, _, flops := e.Work(0); return table.Count(flops) })
 		if ra != rb || wa != wb || fa != fb {
-			t.Add(pairName(e), table.Bytes(ra), table.Bytes(rb), table.Bytes(wa), table.Bytes(wb), table.Count(fa), table.Count(fb))
+			t.Add(pairName(e), ra, rb, wa, wb, fa, fb)
 		}
 	}
 	return t
@@ -140,7 +159,7 @@ func diffWeights(a, b *Plan) *table.Table {
 			diffWeight(f, &Weight{Name: w.Name}, w)
 		}
 	}
-	t := &table.Table{Title: "weights", Columns: []string{"tensor", "what", "a", "b"}}
+	t := &table.Table{Title: "weights", Columns: []string{"tensor", "what", "a", "b"}, Pair: true}
 	for _, r := range f.rows() {
 		t.Add(r.site, r.what, r.a, r.b)
 	}
@@ -199,6 +218,9 @@ type siteTables struct {
 func compareSites(a, b *Plan) siteTables {
 	fusion, kernels := newFold(), newFold()
 	for _, pair := range pairs(a, b) {
+		if pair[0].Name == "" || pair[1].Name == "" {
+			continue // the entries' table says so
+		}
 		name := pairName(pair)
 		ours, theirs := sitesOf(a, pair[0]), sitesOf(b, pair[1])
 		for _, d := range ours.order {

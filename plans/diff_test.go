@@ -57,7 +57,7 @@ func TestDiff(t *testing.T) {
 		{"arena", func(p *Plan) { p.Memory.Arena += 1 << 10 }, []string{"memory|arena|2.00 KiB|3.00 KiB", "memory|sum|"}},
 		{"weight", func(p *Plan) { p.Weights[2].DType, p.Weights[2].Layout = ir.F16, "other" },
 			[]string{"weights|wq|type|q4_0|f16", "weights|wq|layout|"}},
-		{"entry missing", func(p *Plan) { p.Entries = p.Entries[:1] }, []string{"entries|score/8|2|0|2|0|", "work|score/8|", "fusion|head|score/8|linear|-"}},
+		{"entry missing", func(p *Plan) { p.Entries = p.Entries[:1] }, []string{"entries|score/8|2|-|2|-|", "work|score/8|200 B|-|"}},
 		{"fusion", func(p *Plan) {
 			d, g := q(p)
 			d.Site, g.Ops = "blk.0.q", g.Ops[1:]
@@ -68,6 +68,9 @@ func TestDiff(t *testing.T) {
 			if !slices.ContainsFunc(have, func(row string) bool { return strings.HasPrefix(row, want) }) {
 				t.Errorf("%s: no row %q in\n%s", c.name, want, strings.Join(have, "\n"))
 			}
+		}
+		if c.name == "entry missing" && len(have) != 2 {
+			t.Errorf("%s: more is said of it: %q", c.name, have)
 		}
 		if (len(have) == 0) != (len(c.want) == 0) {
 			t.Errorf("%s: %q", c.name, have)

@@ -22,7 +22,8 @@ Compares two plans, which may differ in target, model, quantization or compiler 
 call sites that were fused differently (those of only one plan, with their ops), changed kernels,
 constants, grids and subgroup sizes, the code of kernels, steps and
 dispatches of each entry, bytes and operations, memory, and the predicted time of a step
-behind an empty cache. A difference that all layers share is one row: blk.*.
+behind an empty cache. A difference that all layers share is one row: blk.*. Of an entry that
+one plan lacks, "-" stands for what that plan would take.
 
 --fail-on is a budget for CI: exit 1 if b takes more than a in any entry. It names measures:
 stages (steps between barriers), bytes (read and written by a step), time (predicted),

@@ -14,9 +14,17 @@ type Table struct {
 	Title   string
 	Columns []string
 	Rows    [][]any
-	// Pair: the last two columns belong together, in text both in a row or both below it.
+	// Pair: the last two columns are compared. Text has them beside each other, however long their values are.
 	Pair bool
 }
+
+// None is a number that there is none of: null in JSON, "-" in text.
+var None none
+
+type none struct{}
+
+func (none) String() string               { return "-" }
+func (none) MarshalJSON() ([]byte, error) { return []byte("null"), nil }
 
 // Bytes is a size: a number in JSON, with a binary unit in text.
 type Bytes int64

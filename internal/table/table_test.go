@@ -2,6 +2,7 @@ package table
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 )
@@ -89,5 +90,53 @@ func TestNarrow(t *testing.T) {
       b  `
 	if have := b.String(); have != want+strings.Repeat("x", 130)+"\n  sum               6\n" {
 		t.Errorf("have\n%s", have)
+	}
+}
+
+// TestPair compares values that are too long: they stay beside each other, below what they are of.
+func TestPair(t *testing.T) {
+	p := &Table{Title: "kernels", Columns: []string{"site", "entries", "what", "a", "b"}, Pair: true}
+	long := strings.TrimSpace(strings.Repeat("a kernel's name ", 5))
+	p.Add("attn_q", strings.Repeat("decode/1 ", 5), "kernel", long, "short")
+	p.Add("attn_q", strings.Repeat("decode/1 ", 5), "types", "8", strings.Repeat("q4_k*fixed,", 10))
+	p.Add("sum", "", "size", "", strings.Repeat("x", 130))
+	var b strings.Builder
+	if err := p.WriteText(&b); err != nil {
+		t.Fatal(err)
+	}
+	const want = `kernels
+  site  entries
+      what    a                                                     b
+  attn_q  decode/1 decode/1 decode/1 decode/1 decode/1
+      kernel  a kernel's name a kernel's name a kernel's name a     short
+              kernel's name a kernel's name
+      types   8                                                     q4_k*fixed,q4_k*fixed,q4_k*fixed,q4_k*fixed,
+                                                                    q4_k*fixed,q4_k*fixed,q4_k*fixed,q4_k*fixed,
+                                                                    q4_k*fixed,q4_k*fixed,
+  sum
+      size                                                          `
+	x := strings.Repeat(" ", 68)
+	rest := strings.Repeat("x", 52) + "\n" + x + strings.Repeat("x", 52) + "\n" + x + strings.Repeat("x", 26) + "\n"
+	if have := b.String(); have != want+rest {
+		t.Errorf("have\n%swant\n%s", have, want+rest)
+	}
+	for line := range strings.Lines(b.String()) {
+		if len(line) > LineWidth+1 {
+			t.Errorf("too wide: %q", line)
+		}
+	}
+}
+
+// TestNone: a number that there is none of is null, and does not move its column to the left.
+func TestNone(t *testing.T) {
+	n := &Table{Title: "n", Columns: []string{"entry", "steps"}}
+	n.Add("decode/1", 12)
+	n.Add("prefill/16", None)
+	var text, json strings.Builder
+	if err := errors.Join(n.WriteText(&text), WriteJSON(&json, n)); err != nil {
+		t.Fatal(err)
+	}
+	if want := "n\n  entry       steps\n  decode/1       12\n  prefill/16      -\n"; text.String() != want || !strings.Contains(json.String(), `"steps": null`) {
+		t.Errorf("%s%s", text.String(), json.String())
 	}
 }

@@ -39,11 +39,18 @@ func Text(c any) string {
 
 // WriteText writes the title, the column names and the rows in aligned columns, those of numbers to
 // the right. Where that is too wide for a terminal, the longest texts of a row follow below it behind the columns'
-// names, and the first columns are left out where they are those of the row before.
+// names, and the first columns are left out where they are those of the row before. The columns of a pair stay beside
+// each other.
 func (t *Table) WriteText(w io.Writer) error {
 	g := newGrid(t)
 	var b strings.Builder
 	b.WriteString(printable.Line(t.Title) + "\n")
+	if t.Pair {
+		newPair(g).write(&b)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
+	g.fold()
 	g.line(&b, g.head)
 	for i := range g.cells {
 		g.row(&b, i)
@@ -77,13 +84,11 @@ func newGrid(t *Table) *grid {
 		}
 		g.cells = append(g.cells, line)
 	}
-	g.fold(t.Pair)
 	return g
 }
 
-// fold puts the widest texts below until the rest fits, the last two together if they are a pair. The
-// first column stays.
-func (g *grid) fold(pair bool) {
+// fold puts the widest texts below until the rest fits. The first column stays.
+func (g *grid) fold() {
 	order, width := []int{}, 0
 	for i, n := range g.widths {
 		width += 2 + n
@@ -96,16 +101,8 @@ func (g *grid) fold(pair bool) {
 		if width <= LineWidth {
 			return
 		}
-		put := []int{i}
-		if last := len(g.widths) - 1; pair && i >= last-1 {
-			put = []int{last - 1, last}
-		}
-		for _, j := range put {
-			if !g.below[j] {
-				g.below[j], g.narrow = true, true
-				width -= 2 + g.widths[j]
-			}
-		}
+		g.below[i], g.narrow = true, true
+		width -= 2 + g.widths[i]
 	}
 }
 
