@@ -33,13 +33,13 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 
 // sharesSubgroup reports whether the kernel tells the driver's compiler that the lanes of a subgroup share the
 // subgroup's number. Beside a delta rule that changes nothing; other kernels were not measured
-// (docs/lab/cuda-decode.md, decode-experts.md).
+// (docs/lab/cuda.md).
 func sharesSubgroup(c *kernels.Candidate) bool {
 	return c.Overlap == kernels.LoadsFirst && (c.Family == "gemv" || c.Family == "attention_split")
 }
 
 // readsOnce reports whether a candidate is a projection of super-blocks alone, which lie in a row, or of one row of x
-// with q8_0, too. Experts and other types lose by what that changes (docs/lab/cuda-decode.md).
+// with q8_0, too. Experts and other types lose by what that changes (docs/lab/cuda.md).
 func readsOnce(c *kernels.Candidate) bool {
 	return (c.Family == "gemv" || c.Family == "gemm_fixed") && !slices.ContainsFunc(c.Operands, func(o kernels.Operand) bool {
 		d := o.Value.Type.DType

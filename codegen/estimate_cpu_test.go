@@ -12,7 +12,7 @@ import (
 )
 
 // onProcessors are rates of zincrun on processors, in tokens a second, a token and a prompt of 512: docs/benchmarks.md,
-// docs/lab/processor-16-cores.md.
+// docs/lab/processors.md.
 var onProcessors = []struct {
 	model, target string
 	cores         int

@@ -45,7 +45,7 @@ var benchmarks = []benchmark{
 	{"llama-1b", "decode/1", 1, 0, 1760},
 }
 
-// benchmarksCUDA are those of docs/lab/cuda-decode.md and shapes.md, through CUDA.
+// benchmarksCUDA are those through CUDA: docs/estimates.md; of decode also docs/lab/cuda.md and shapes.md.
 var benchmarksCUDA = []benchmark{
 	{"qwen3-8b", "prefill/512", 512, 0, 34651},
 	{"qwen3-8b", "prefill/2048", 4096, 0, 33761},

@@ -21,7 +21,7 @@ import (
 // times with that of the cycles for which AMD's compiler says that they keep the SIMDs
 // busy: as it counts them, every loop as eight iterations, and corrected by Weigh. The
 // predictions know the latter, and bytes and latency besides. With -v it prints the
-// figures; those of docs/lab/cost-model.md are of all entries of the models that -args names. Without names
+// figures; those of docs/lab/tuning.md are of all entries of the models that -args names. Without names
 // it asks about a model of experts and one entry of each kind.
 func TestRank(t *testing.T) {
 	if testing.Short() {

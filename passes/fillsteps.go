@@ -15,7 +15,7 @@ const (
 	// flopsOfByte is the operations that a device computes while it moves a byte.
 	flopsOfByte = 200
 	// bytesOfRow is what a row of a delta rule counts for: more than a device moves in the 0.1 us that it takes, as the
-	// rule leaves most of each unit idle (docs/lab/between-dispatches.md).
+	// rule leaves most of each unit idle (docs/lab/hybrids.md).
 	bytesOfRow = 1 << 20
 )
 
@@ -58,7 +58,7 @@ func fillSteps(f *ir.Func) {
 }
 
 // largestLast puts the groups of a step in order of their work. runtime/cuda launches the last one first, because
-// behind others it would be delayed (docs/lab/between-dispatches.md).
+// behind others it would be delayed (docs/lab/hybrids.md).
 func largestLast(f *ir.Func) {
 	slices.SortStableFunc(f.Groups, func(a, b *ir.Group) int { return cmp.Or(a.Step-b.Step, cmp.Compare(workOf(f, a), workOf(f, b))) })
 }

@@ -73,7 +73,7 @@ func withForms(s *Site, list []Candidate) []Candidate {
 }
 
 // prefetchesNext is the family whose kernels say where they have no more weights to load. Experts lose by it, and
-// several rows were not measured well enough (docs/lab/cuda-decode.md).
+// several rows were not measured well enough (docs/lab/cuda.md).
 const prefetchesNext = "gemv"
 
 // projects reports whether the group has a product with weights.

@@ -11,9 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// What was fitted to an H200 of 132 units. docs/lab has the measurements: gemm_coop in
-// prompt-projections.md, gemm_fragment in prompts-17-to-48.md and prompts-without-shared-memory.md, experts
-// in prompt-experts.md, projections of f32 in prompt-norms.md.
+// What was fitted to an H200 of 132 units. docs/lab has the measurements: gemm_coop, gemm_fragment and projections of
+// f32 in prompts.md, experts in experts.md.
 
 // nvidia is the PCI vendor of the device that was measured.
 const nvidia = 0x10de
@@ -111,14 +110,14 @@ func fragmentSeconds(t *site.Tiling, rows, units int) float64 {
 func lastBlock(splits, sums int) float64 { return 2 + 0.3*float64(splits) + float64(sums)/4e5 }
 
 // wgmmaBlocks has the microseconds of a block of 256 elements by subgroups of a workgroup, and the further microseconds
-// of a tile. They were measured with q4_k, q6_k and q8_0 (prompt-wgmma.md).
+// of a tile. They were measured with q4_k, q6_k and q8_0 (docs/lab/prompts.md).
 var wgmmaBlocks = map[int]struct{ block, besides float64 }{
 	16: {3.65, 4},
 	8:  {2.3, 4},
 }
 
 // wgmmaRows is the least number of rows for which attention_wgmma is chosen. For 128 and 16 rows behind nothing,
-// attention_coop takes 13 and 10 us, attention_wgmma 19 and 18 (prompt-attention.md).
+// attention_coop takes 13 and 10 us, attention_wgmma 19 and 18 (docs/lab/prompts.md).
 const wgmmaRows = 512
 
 func wgmmaSeconds(t *site.Tiling, rows, units int) float64 {
@@ -200,7 +199,7 @@ func expertFragmentSeconds(t *site.Tiling, rows, units int) float64 {
 }
 
 // fixedFrom is the least number of rows of x for which gemm_fixed is considered: fewer leave most of a matrix empty
-// (decode-columns.md).
+// (docs/lab/few-rows.md).
 const fixedFrom = 3
 
 // convolvedColumns is the most columns for which a projection takes in the gated convolution behind it: from fixedFrom
@@ -209,7 +208,7 @@ const convolvedColumns = fixedFrom - 1
 
 const (
 	// ringMost is the most tiles of weights in a ring of gemm_fixed. Only rings of 2 to 4 were measured
-	// (decode-columns.md).
+	// (docs/lab/few-rows.md).
 	ringMost = 4
 	// ringSubgroups is the number of subgroups of such workgroups for which a unit has registers.
 	ringSubgroups = 16
@@ -219,11 +218,11 @@ const (
 
 // downFrom is the least number of units of a row in a lane for which expert_down gets x in fixed point, except through
 // CUDA, where rows of one unit are loaded at once. For the 35B's rows of 512 elements it makes no difference through
-// Vulkan (decode-experts.md).
+// Vulkan (docs/lab/experts.md).
 const downFrom = 2
 
 // timedFrom is the first architecture whose projections of one row were timed with more lanes and with more rows at a
-// time: on an H200 1 to 4 % more tokens a second (docs/lab/tuned-sites.md).
+// time: on an H200 1 to 4 % more tokens a second (docs/lab/tuning.md).
 const timedFrom = 90
 
 // attentionRoom is the lanes of a unit that attention of three rows and more leaves registers for, of heads of up to
@@ -251,6 +250,6 @@ func roomFirst(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate 
 }
 
 // Besides reports whether a delta rule of one row, of so many heads, has the projection of its gate beside it. That was
-// measured through CUDA only, of 32 heads on 132 units (docs/lab/decode-experts.md), and not where the rule leaves
+// measured through CUDA only, of 32 heads on 132 units (docs/lab/hybrids.md), and not where the rule leaves
 // fewer than half of the units.
 func Besides(t *target.Target, heads int) bool { return t.Overlaps() && 2*heads <= t.Units }

@@ -8,8 +8,8 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// How many workgroups share one result. docs/lab has the measurements: decode-attention.md,
-// prompt-attention.md and prompt-delta.md.
+// How many workgroups share one result. docs/lab has the measurements: decoding.md, prompts.md
+// and hybrids.md.
 
 const (
 	// splitBlock is the granularity of a split in KV positions, at least.
@@ -50,7 +50,7 @@ func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block, least int) {
 	all, heads := op.Attrs.Int("heads"), max(1, op.Attrs.Int("kv_heads"))
 	n = 2 * t.Units / heads
 	// Of workgroups of four heads that load ahead, and of eight, a unit has one: more than there are units begin when
-	// the first end. With two heads 16 splits are slower than 32 (docs/lab/cuda-decode.md); one and three are not
+	// the first end. With two heads 16 splits are slower than 32 (docs/lab/cuda.md); one and three are not
 	// measured.
 	most := maxSplits
 	if share := attention.MatrixShare(op, ctx, t); t.CUDA > 0 && share%4 == 0 {

@@ -33,9 +33,9 @@ func (t *Target) BarrierPays(subgroups int) bool { return subgroups <= 2 }
 
 // SharingPays reports whether teams with so many weight rows each should share x in shared memory, behind a barrier,
 // rather than have each lane round its own elements. On an H200 gate and up of qwen3-8b (23 rows) gain 1.5 %, its
-// output head (288 rows) loses 8 % (docs/lab/decode-projections.md). Other devices were not measured.
+// output head (288 rows) loses 8 % (docs/lab/decoding.md). Other devices were not measured.
 func (t *Target) SharingPays(rows int) bool { return rows <= 32 }
 
 // FourRowsPay reports whether teams with so many weight rows each should take four at a time rather than two. On an
-// H200 gate and up of qwen3-8b (23 rows) gain 9 % (docs/lab/decode-projections.md). Other devices were not measured.
+// H200 gate and up of qwen3-8b (23 rows) gain 9 % (docs/lab/decoding.md). Other devices were not measured.
 func (t *Target) FourRowsPay(rows int) bool { return rows >= 16 }

@@ -7,7 +7,7 @@ import "github.com/zincc-dev/zincc/plans"
 // barrier. Limits are those that the driver reports. Float32 operations are the
 // data sheet's (67 TFLOP/s, boost clock), those of matrices what a bf16 product
 // reached on an H200 (790 of the data sheet's 989 TFLOP/s). Which elements lanes hold
-// was read from the device by a kernel (driver 580). Chunks: docs/lab/prompt-delta.md.
+// was read from the device by a kernel (driver 580). Chunks: docs/lab/hybrids.md.
 // Fit: docs/estimates.md.
 var sm90 = &Target{
 	Name:        "sm_90",

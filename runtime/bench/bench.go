@@ -77,7 +77,7 @@ func Check(plan *plans.Plan, t Test) error {
 }
 
 // warmUp is how long a test runs before its time counts. A GPU that was idle runs its first tenths of a second at a
-// fraction of its clock (docs/lab/cuda-decode.md, an idle card).
+// fraction of its clock (docs/lab/cuda.md, an idle card).
 const warmUp = 500 * time.Millisecond
 
 // Run measures one test. Runs that warm up, one or more, do not count.

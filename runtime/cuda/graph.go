@@ -192,7 +192,7 @@ func (x *Executor) lanes(e *plans.Entry) (*lanes, error) {
 
 // beside calls do n times, each with a stream of its own, behind what is on the main one and before what comes there
 // next. The last is on the main one, and first: what the device begins with delays the others. Of few rows the first is
-// on the main one, and last (docs/lab/between-dispatches.md).
+// on the main one, and last (docs/lab/hybrids.md).
 func (l *lanes) beside(stream uintptr, n int, few bool, do func(i int, stream uintptr) error) error {
 	call := l.dev.call
 	if n > 1 {

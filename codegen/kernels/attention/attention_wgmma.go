@@ -184,7 +184,7 @@ func (k *wgmmaAttention) kernel(s *site.Signature) func(b *kernel.Builder) {
 }
 
 // tiles goes through the tiles from position first on. For wide heads it takes them by twos, so that their places are
-// constants; for heads of 128 that is no faster (docs/lab/prompt-attention.md).
+// constants; for heads of 128 that is no faster (docs/lab/prompts.md).
 func (r *wgmmaAttentionRun) tiles(first kernel.Value) {
 	b, size := r.b, r.tileSize(r.tileKV)
 	if !r.byTwos() {
