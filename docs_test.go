@@ -203,3 +203,22 @@ func TestBenchmarksStayShort(t *testing.T) {
 		t.Errorf("docs/benchmarks.md has %d lines, at most 190 are wanted", n)
 	}
 }
+
+// TestLabStaysShort holds docs/lab to answers: logs and superseded figures are in history.
+func TestLabStaysShort(t *testing.T) {
+	pages, err := filepath.Glob("docs/lab/*.md")
+	if err != nil || len(pages) == 0 {
+		t.Fatal(pages, err)
+	}
+	lines := 0
+	for _, page := range pages {
+		data, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += strings.Count(string(data), "\n")
+	}
+	if lines > 900 {
+		t.Errorf("docs/lab has %d lines, at most 900 are wanted", lines)
+	}
+}

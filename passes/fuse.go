@@ -142,7 +142,7 @@ func oneType(projections ...*ir.Op) bool {
 
 // apartRows and apartWork are the least rows, and products of all rows, of projections of a few bits that stay apart
 // from those in float32 on devices with Columns: fewer take less time in one dispatch with them than a second dispatch
-// does. Measured: docs/lab/hybrids-few-rows.md.
+// does. Measured: docs/lab/hybrids.md.
 const (
 	apartRows = 4
 	apartWork = 1 << 27

@@ -199,7 +199,7 @@ func expertFragmentSeconds(t *site.Tiling, rows, units int) float64 {
 }
 
 // fixedFrom is the least number of rows of x for which gemm_fixed is considered: fewer leave most of a matrix empty
-// (docs/lab/few-rows.md).
+// (docs/lab/batched-decoding.md).
 const fixedFrom = 3
 
 // convolvedColumns is the most columns for which a projection takes in the gated convolution behind it: from fixedFrom
@@ -208,7 +208,7 @@ const convolvedColumns = fixedFrom - 1
 
 const (
 	// ringMost is the most tiles of weights in a ring of gemm_fixed. Only rings of 2 to 4 were measured
-	// (docs/lab/few-rows.md).
+	// (docs/lab/batched-decoding.md).
 	ringMost = 4
 	// ringSubgroups is the number of subgroups of such workgroups for which a unit has registers.
 	ringSubgroups = 16
