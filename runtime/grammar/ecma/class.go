@@ -63,7 +63,11 @@ func (p *parser) escaped() (lex.Set, error) {
 	case c == 'p' || c == 'P':
 		name, _, ok := strings.Cut(strings.TrimPrefix(rest, "{"), "}")
 		if ok && strings.HasPrefix(rest, "{") {
-			if set := property(name); set != nil {
+			set := property(name)
+			if set == nil && p.syntax && knownProperty(name) {
+				set = lex.All()
+			}
+			if set != nil {
 				p.at += len(name) + 2
 				if c == 'P' {
 					set = set.Not()
@@ -181,7 +185,7 @@ func property(name string) lex.Set {
 	key, value, named := strings.Cut(name, "=")
 	switch {
 	case named && (key == "Script" || key == "sc"):
-		return table(unicode.Scripts[value])
+		return table(script(value))
 	case named && (key == "General_Category" || key == "gc"):
 		name = value
 	case named:

@@ -57,6 +57,12 @@ type parser struct {
 	in    string
 	at    int
 	depth int
+
+	// syntax: only whether it is a pattern is asked. Then what it has are groups by number and by name, and what it
+	// refers to.
+	syntax            bool
+	captures, highest int
+	names, named      []string
 }
 
 func (p *parser) fail(problem string) *Error { return &Error{Problem: problem, At: p.at} }
@@ -66,10 +72,14 @@ func (p *parser) refuse(what string) *Error {
 }
 
 func parse(pattern string) (*ast, error) {
+	return (&parser{}).whole(pattern)
+}
+
+func (p *parser) whole(pattern string) (*ast, error) {
 	if !utf8.ValidString(pattern) {
 		return nil, &Error{Problem: "no UTF-8"}
 	}
-	p := &parser{in: pattern}
+	p.in = pattern
 	a, err := p.alternatives()
 	if err == nil && p.at < len(p.in) {
 		err = p.fail("a ) without a (")
@@ -236,10 +246,13 @@ func (p *parser) group() (*ast, error) {
 	known := false
 	for _, g := range groups {
 		if strings.HasPrefix(p.in[p.at:], g.begin) {
-			if g.refused != "" {
+			if g.refused != "" && !p.syntax {
 				return nil, p.refuse(g.refused)
 			}
 			p.at += len(g.begin)
+			if g.refused != "" {
+				return p.assertion()
+			}
 			known = true
 			break
 		}
@@ -252,10 +265,14 @@ func (p *parser) group() (*ast, error) {
 				return nil, p.fail("a group without a name")
 			}
 			p.at = len(p.in) - len(rest)
+			if err := p.capture(name); err != nil {
+				return nil, err
+			}
 		case p.take("(?"):
 			return nil, p.fail("a group that ECMAScript does not have")
 		default:
 			p.take("(")
+			p.capture("")
 		}
 	}
 	a, err := p.alternatives()
@@ -265,9 +282,12 @@ func (p *parser) group() (*ast, error) {
 	return a, err
 }
 
+// isName says whether a text names a group: an identifier of ECMAScript.
 func isName(s string) bool {
 	for i, r := range s {
-		if r != '_' && r != '$' && !unicode.IsLetter(r) && (i == 0 || !unicode.IsDigit(r)) {
+		begins := r == '_' || r == '$' || unicode.In(r, unicode.L, unicode.Nl, unicode.Other_ID_Start)
+		goesOn := unicode.In(r, unicode.Mn, unicode.Mc, unicode.Nd, unicode.Pc, unicode.Other_ID_Continue) || r == 0x200c || r == 0x200d
+		if !begins && (i == 0 || !goesOn) || unicode.In(r, unicode.Pattern_Syntax) && r != '$' {
 			return false
 		}
 	}
@@ -281,6 +301,13 @@ func (p *parser) escape() (*ast, error) {
 		return nil, p.fail("a \\ at the end")
 	}
 	switch c := p.in[p.at+1]; {
+	case p.syntax && (c == 'b' || c == 'B'):
+		p.at += 2
+		return &ast{op: opBegin, anchor: true, at: at}, nil
+	case p.syntax && c == '-':
+		return nil, p.fail("an escape that ECMAScript has in classes only")
+	case p.syntax && ('1' <= c && c <= '9' || c == 'k'):
+		return p.reference()
 	case c == 'b' || c == 'B':
 		return nil, p.refuse("the boundary \\" + string(c))
 	case '1' <= c && c <= '9' || c == 'k':

@@ -15,6 +15,8 @@ type alt struct {
 	text  []*lex.Term // all hold
 	arr   []*arrays   // all hold
 	obj   []*objects  // all hold
+
+	guards []guarded // of strings; all hold
 }
 
 type types uint8
@@ -58,13 +60,9 @@ type pattern struct {
 func (c *compiler) both(a, b *alt) *alt {
 	m := &alt{types: a.types & b.types, num: a.num.and(b.num)}
 	if m.types&isString != 0 {
-		m.text = slices.Concat(a.text, b.text)
-		if len(a.text) > 0 && len(b.text) > 0 {
-			if t := c.pool.And(m.text...); !c.pool.Live(t) {
-				m.types &^= isString
-			} else {
-				m.text = []*lex.Term{t}
-			}
+		m.text, m.guards = slices.Concat(a.text, b.text), slices.Concat(a.guards, b.guards)
+		if len(a.text)+len(a.guards) > 0 && len(b.text)+len(b.guards) > 0 {
+			c.join(m)
 		}
 	}
 	if m.types&isArray != 0 {
@@ -80,6 +78,15 @@ func (c *compiler) both(a, b *alt) *alt {
 		return nil
 	}
 	return m
+}
+
+// join makes one condition of what holds of strings, and takes these out if there are none.
+func (c *compiler) join(m *alt) {
+	if t, _ := c.strings(m); !c.pool.Live(t) {
+		m.types, m.text, m.guards = m.types&^isString, nil, nil
+	} else {
+		m.text = []*lex.Term{c.pool.And(m.text...)}
+	}
 }
 
 // maxAlts bounds the ways to be valid by one schema.

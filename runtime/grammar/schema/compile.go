@@ -44,6 +44,8 @@ type compiler struct {
 	terms     map[string]*lex.Term
 	at        *place
 	matchesAt map[matchAt]*matchAt
+	guards    map[string]*guard
+	encodings map[encodedAt]*lex.Term
 }
 
 // exclusive are the branches of a oneOf.
@@ -90,7 +92,8 @@ func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &compiler{o: o, pool: pool, doc: doc, unions: map[string]*union{}, mades: map[madeKey]*node{}, terms: map[string]*lex.Term{}, at: &at}
+	c := &compiler{o: o, pool: pool, doc: doc, unions: map[string]*union{}, mades: map[madeKey]*node{}, terms: map[string]*lex.Term{}, at: &at,
+		guards: map[string]*guard{}, encodings: map[encodedAt]*lex.Term{}}
 	c.syntax = newWriter(c)
 	root := c.union(doc.root)
 	c.want(root)

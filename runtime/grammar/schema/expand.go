@@ -28,6 +28,8 @@ var simple = []keyword{
 	{"maxLength", readMaxLength},
 	{"pattern", readPattern},
 	{"format", readFormat},
+	{"contentEncoding", readEncoding},
+	{"contentMediaType", readMedia},
 }
 
 // full is the alt of all values.
@@ -379,11 +381,7 @@ func (c *compiler) narrow(n *node, keyword string, base *alt, err error) error {
 		return err
 	}
 	defer n.blame(keyword)
-	if t := c.pool.And(base.text...); c.pool.Live(t) {
-		base.text = []*lex.Term{t}
-	} else {
-		base.types &^= isString
-	}
+	c.join(base)
 	return nil
 }
 

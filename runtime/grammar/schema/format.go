@@ -15,7 +15,6 @@ var formats = map[string]string{
 	"duration":              `P(?:\d+W|(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)(?:T` + clock + `)?|T` + clock + `)`,
 	"email":                 "(?:" + atoms(atom) + "|" + quotedText(`[ !#-[\]-~]`, `[ -~]`) + ")@" + mailHost(hostname),
 	"idn-email":             "(?:" + atoms(atom+wide) + "|" + quotedText(`[ !#-[\]-~\u0080-\u{10ffff}]`, `[ -~\u0080-\u{10ffff}]`) + ")@" + mailHost(wideHostname),
-	"hostname":              hostname,
 	"ipv4":                  ipv4,
 	"ipv6":                  ipv6,
 	"uri":                   uri("") + fragment(""),
@@ -27,9 +26,6 @@ var formats = map[string]string{
 	"relative-json-pointer": `(?:0|[1-9]\d*)(?:#|` + pointer + ")",
 	"uri-template":          template,
 }
-
-// notRegular are formats that no automaton with finitely many states decides.
-var notRegular = map[string]bool{"regex": true, "idn-hostname": true}
 
 const (
 	days = `(?:(?:0[13578]|1[02])-(?:0[1-9]|[12]\d|3[01])|(?:0[469]|11)-(?:0[1-9]|[12]\d|30)|02-(?:0[1-9]|1\d|2[0-8]))`
@@ -125,8 +121,10 @@ func readFormat(c *compiler, n *node, v *value, base *alt) error {
 	if c.o.AnyFormat {
 		return nil
 	}
-	if notRegular[name] {
-		return n.refuse("format", name+" is not supported")
+	if guardedFormats[name] != nil {
+		defer n.blame("format")
+		base.guards = append(base.guards, guarded{guard: c.guard(name)})
+		return c.narrow(n, "format", base, nil)
 	}
 	if _, known := formats[name]; !known {
 		c.remarks = append(c.remarks, Remark{"format", n.path, "no text is refused: " + quote(name) + " is unknown"})
@@ -150,9 +148,6 @@ func (c *compiler) format(name string) *lex.Term {
 			t = p.Cat(c.regex(date), p.Set(lex.Chars("tT")), c.time())
 		default:
 			t = c.regex(formats[name])
-		}
-		if name == "hostname" {
-			t = p.And(t, p.Repeat(p.Set(lex.All()), 0, 253), p.Not(c.regex(`(?:[^]*\.)?[^][^]--[^]*`)))
 		}
 		c.terms[key] = t
 	}
@@ -194,6 +189,9 @@ func (c *compiler) time() *lex.Term {
 func Formats() []string {
 	var names []string
 	for name := range formats {
+		names = append(names, name)
+	}
+	for name := range guardedFormats {
 		names = append(names, name)
 	}
 	return sortedNames(names)

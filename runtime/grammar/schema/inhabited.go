@@ -80,10 +80,33 @@ func (c *compiler) nameTerm(n *node) *lex.Term {
 	var list []*lex.Term
 	for _, a := range c.must(c.union(n)).alts {
 		if a.types&isString != 0 {
-			list = append(list, c.pool.And(a.text...))
+			t, _ := c.strings(a)
+			list = append(list, t)
 		}
 	}
 	return c.pool.Or(list...)
+}
+
+// nameHolds says whether a string is valid by a schema.
+func (c *compiler) nameHolds(n *node, name string) bool {
+	return slices.ContainsFunc(c.must(c.union(n)).alts, func(a *alt) bool {
+		if a.types&isString == 0 {
+			return false
+		}
+		t, guards := c.strings(a)
+		return c.pool.Has(t, name) && (&alt{guards: guards}).accepts(name)
+	})
+}
+
+// guardsNames says whether a schema of names has guards.
+func (c *compiler) guardsNames(n *node) bool {
+	return n != nil && slices.ContainsFunc(c.must(c.union(n)).alts, func(a *alt) bool {
+		if a.types&isString == 0 {
+			return false
+		}
+		_, guards := c.strings(a)
+		return len(guards) > 0
+	})
 }
 
 // sortedNames returns names in the order of their code points, once each.

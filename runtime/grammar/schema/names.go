@@ -43,6 +43,7 @@ type nameAt struct {
 	node    int32     // -1: no name begins so
 	other   *lex.Term // nil: no other name begins so
 	matches *matchAt  // nil: there are no patterns
+	text    *letters  // if the object is guarded
 }
 
 // matchAt is a list of places in patterns.
@@ -116,6 +117,9 @@ func (d nameRunes) Next(p any, r rune) (any, bool) {
 		if t, ok := d.c.pool.Next(at.other, r); ok {
 			next.other, live = t, true
 			next.matches = d.c.nextMatch(at.matches, r)
+			if d.guarded {
+				next.text = at.text.with(r)
+			}
 		}
 	}
 	if !live {
@@ -162,7 +166,7 @@ func (d nameRunes) Accept(p any) (out any, ok bool) {
 			return s.rest(i, nil), true
 		}
 	}
-	if at.other == nil || !s.any || !at.other.Nullable() {
+	if at.other == nil || !s.any || !at.other.Nullable() || d.guarded && !d.takes(at.text.text()) {
 		return nil, false
 	}
 	var matches []bool
@@ -170,6 +174,11 @@ func (d nameRunes) Accept(p any) (out any, ok bool) {
 		matches = append(matches, m.head.Nullable())
 	}
 	return s.rest(-1, matches), true
+}
+
+// takes says whether the schemas of names take one.
+func (d nameRunes) takes(name string) bool {
+	return !slices.ContainsFunc(d.rules, func(r *objects) bool { return r.names != nil && !d.c.nameHolds(r.names, name) })
 }
 
 func (d nameRunes) Radius(p any, c lex.Class) (int, bool) {

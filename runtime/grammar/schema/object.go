@@ -21,6 +21,7 @@ type objectDef struct {
 	other    *lex.Term // names that no schema knows and that may come
 	loose    bool      // any text may begin such a name
 	closed   bool      // no such name comes in answers, though the schemas do not say so
+	guarded  bool      // such names are decided at their end
 	min, max int       // max < 0: without end
 	tags     *Tags     // nil: written as JSON
 	texts    []bool    // by name: it is read as text, if there are tags
@@ -78,7 +79,7 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 		d.named = append(d.named, true)
 		for _, r := range a.obj {
 			if r.names != nil && d.named[i] {
-				d.named[i] = c.pool.Has(c.nameTerm(r.names), name)
+				d.named[i] = c.nameHolds(r.names, name)
 			}
 			if slices.Contains(r.required, name) {
 				d.must = d.must.with(i)
@@ -210,6 +211,7 @@ func (d *objectDef) prepare() {
 	for _, r := range d.rules {
 		if r.names != nil {
 			names = c.pool.And(names, c.nameTerm(r.names))
+			d.guarded = d.guarded || c.guardsNames(r.names)
 		}
 	}
 	if d.closed {

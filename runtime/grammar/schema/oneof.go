@@ -70,7 +70,7 @@ func (a *alt) whole() types {
 	for _, x := range []struct {
 		bit types
 		all bool
-	}{{isNumber, a.num.free()}, {isString, len(a.text) == 0}, {isArray, len(a.arr) == 0}, {isObject, len(a.obj) == 0}} {
+	}{{isNumber, a.num.free()}, {isString, len(a.text)+len(a.guards) == 0}, {isArray, len(a.arr) == 0}, {isObject, len(a.obj) == 0}} {
 		if x.all {
 			t |= a.types & x.bit
 		}

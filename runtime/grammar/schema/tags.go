@@ -68,7 +68,8 @@ func (d *objectDef) taggedValue(text bool, u *union, next *objectState) (out [][
 		var list []*lex.Term
 		for _, a := range c.must(u).alts {
 			if a.types&isString != 0 {
-				list = append(list, c.pool.And(a.text...))
+				t, _ := c.strings(a)
+				list = append(list, t)
 			}
 		}
 		all := c.pool.And(c.pool.Or(list...), c.pool.Not(c.pool.Cat(c.pool.Any(), c.pool.Text(t.End), c.pool.Any())))

@@ -28,6 +28,14 @@ func (c *compiler) without(n *node, a *alt) ([]*alt, error) {
 			}
 		}
 	}
+	if a.types&isString != 0 {
+		for _, g := range a.guards {
+			m := &alt{types: isString, guards: []guarded{{g.guard, !g.not}}}
+			if c.join(m); m.types != 0 {
+				out = append(out, m)
+			}
+		}
+	}
 	if a.types&isArray != 0 {
 		for _, r := range a.arr {
 			if len(r.prefix) > 0 || r.rest != nil {

@@ -79,6 +79,13 @@ func (w *writer) text(t *lex.Term) machine.Item {
 	return item
 }
 
+// guarded is the lexeme of strings that guards take.
+func (w *writer) guarded(t *lex.Term, guards []guarded) machine.Item {
+	l := lex.NewLexer(w.strings(guardedRunes{lex.Terms{Pool: w.c.pool}, guards}))
+	l.JSON = true
+	return machine.Lexeme(l, l.State(lex.BeginJSON(guardedAt{term: t})))
+}
+
 // word is the lexeme of null, true and false.
 func (w *writer) word(set types) machine.Item {
 	item, ok := w.words[set]
@@ -139,7 +146,12 @@ func (w *writer) sequences(u *union) (out [][]machine.Item) {
 	for _, a := range c.must(u).alts {
 		words |= a.types & (isNull | isBool)
 		if a.types&isString != 0 {
-			texts = append(texts, c.pool.And(a.text...))
+			t, guards := c.strings(a)
+			if len(guards) == 0 {
+				texts = append(texts, t)
+			} else if c.pool.Live(t) {
+				out = append(out, []machine.Item{w.guarded(t, guards)})
+			}
 		}
 		if key := a.num.key(); a.types&isNumber != 0 && !numbers[key] {
 			numbers[key] = true
