@@ -94,5 +94,5 @@ func (w *walker) step(b byte) bool {
 		return false
 	}
 	w.state = w.g.machine.Next(w.state, b)
-	return w.state != nil
+	return w.state != nil && !(w.g.unique && w.keys.stuck(w.state))
 }

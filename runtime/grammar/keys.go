@@ -3,7 +3,10 @@ package grammar
 import (
 	"encoding/json"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
+	"github.com/zincc-dev/zincc/runtime/grammar/lex"
 	"github.com/zincc-dev/zincc/runtime/grammar/machine"
 )
 
@@ -43,6 +46,63 @@ func (k *keys) clone() keys {
 // any says whether an open object has a key.
 func (k *keys) any() bool {
 	return slices.ContainsFunc(k.levels, func(l level) bool { return len(l.names) > 0 })
+}
+
+// stuck says whether the key that is being written can become no other key in a state: all that it can become have come.
+func (k *keys) stuck(s *machine.State) bool {
+	if k.mode != inKey || len(k.levels[len(k.levels)-1].names) == 0 || endless(s) {
+		return false
+	}
+	return stuck(s, string(k.raw), k.levels[len(k.levels)-1].names)
+}
+
+// endless says whether the key that is being written can become another one in a state, however it goes on.
+func endless(s *machine.State) bool {
+	return !s.Some(func(l *lex.Lexer, at int32) bool { return !l.Endless(at) })
+}
+
+// stuck says whether a key, of which raw is written, can become none in a state but those of a list.
+func stuck(s *machine.State, raw string, names []string) bool {
+	return !s.Some(func(l *lex.Lexer, at int32) bool { return another(l, at, raw, names) })
+}
+
+// another says whether a key can become one that is in no list.
+func another(l *lex.Lexer, at int32, raw string, names []string) bool {
+	if l.Endless(at) {
+		return true
+	}
+	whole, _, _ := l.InString(at)
+	text := begun(raw, whole)
+	var rest []string
+	for _, name := range names {
+		if s, is := strings.CutPrefix(name, text); is {
+			rest = append(rest, s)
+		}
+	}
+	if whole || len(rest) == 0 {
+		return len(rest) == 0 || l.Other(at, rest)
+	}
+	for b := range 256 { // of an escape, or of a character of several bytes
+		if next := l.Next(at, byte(b)); next >= 0 && another(l, next, raw+string([]byte{byte(b)}), names) {
+			return true
+		}
+	}
+	return false
+}
+
+// begun returns the text of what is written of a key. If it is not whole, it ends within an escape or a character, which
+// do not count.
+func begun(raw string, whole bool) (text string) {
+	for n := len(raw); n >= 0; n-- {
+		part := raw[:n]
+		if !utf8.ValidString(part) || json.Unmarshal([]byte(`"`+part+`"`), &text) != nil {
+			continue
+		}
+		if whole || !strings.HasSuffix(text, string(utf8.RuneError)) { // else it may be the first half of a pair
+			return text
+		}
+	}
+	return ""
 }
 
 // open returns what is written of a key, and the keys that it must not become; false outside keys.

@@ -95,9 +95,10 @@ func (m *Matcher) follow(piece string) *machine.State {
 	return s
 }
 
-// repeats says whether a text that the machine allows has a key that its object has already.
+// repeats says whether a text that the machine allows has a key that its object has already, or ends in one that can
+// become no other.
 func (m *Matcher) repeats(piece string) bool {
-	if !m.g.unique || !strings.Contains(piece, `"`) {
+	if !m.g.unique || !strings.Contains(piece, `"`) && (m.keys.mode != inKey || !m.keys.any()) {
 		return false
 	}
 	w := walker{g: m.g, state: m.state, keys: m.keys.clone()}
@@ -186,11 +187,14 @@ func (m *Matcher) distinct(mask Mask) Mask {
 	out := m.own
 	if raw, names, ok := m.keys.open(); ok {
 		plain := !strings.Contains(raw, `\`)
+		fresh := endless(m.state)
 		for _, name := range names {
 			if !plain || strings.HasPrefix(name, raw) {
-				m.without(out, raw, name)
+				m.without(out, raw, name, fresh)
 			}
 		}
+	} else {
+		m.opening(out)
 	}
 	for _, id := range m.v.quoted {
 		if out.Has(id) && m.repeats(m.v.pieces[id]) {
@@ -200,8 +204,23 @@ func (m *Matcher) distinct(mask Mask) Mask {
 	return out
 }
 
-// without takes out the tokens that end a key, of which raw is written, as name.
-func (m *Matcher) without(mask Mask, raw, name string) {
+// opening takes out the tokens that begin a key which can become no other than those that have come.
+func (m *Matcher) opening(mask Mask) {
+	for _, o := range m.v.openers {
+		if s := m.follow(o.head); s == nil || endless(s) {
+			continue
+		}
+		for _, id := range o.tokens {
+			if mask.Has(id) && m.repeats(m.v.pieces[id]) {
+				mask.clear(id)
+			}
+		}
+	}
+}
+
+// without takes out the tokens that end a key, of which raw is written, as name. Unless the key is endless, they may be
+// such, too, that it can become no other with than those that have come.
+func (m *Matcher) without(mask Mask, raw, name string, endless bool) {
 	l := lex.NewLexer(lex.JSONString{Runes: lex.Exactly(name)})
 	s := l.State(lex.InJSON(0))
 	for i := 0; i < len(raw); i++ {
@@ -209,24 +228,37 @@ func (m *Matcher) without(mask Mask, raw, name string) {
 			return
 		}
 	}
-	t := m.v.slices[lex.Plain].rest // they have a quote
+	tries := []trie{m.v.slices[lex.Plain].rest} // they have a quote
+	if !endless {
+		tries = m.v.all
+	}
 	stack := []int32{s}
-	for i := 0; i < len(t); {
-		n := &t[i]
-		s := l.Next(stack[n.depth-1], n.b)
-		if s < 0 {
-			i = int(n.end)
-			continue
-		}
-		if _, closed := l.Accept(s); closed {
-			for ; i < int(n.end); i++ {
-				for id := t[i].token; id >= 0; id = m.v.twins[id] {
-					mask.clear(id)
-				}
+	for _, t := range tries {
+		for i := 0; i < len(t); {
+			n := &t[i]
+			s := l.Next(stack[n.depth-1], n.b)
+			if s < 0 {
+				i = int(n.end)
+				continue
 			}
-			continue
+			if _, closed := l.Accept(s); closed {
+				for ; i < int(n.end); i++ {
+					m.remove(mask, t[i].token)
+				}
+				continue
+			}
+			if !endless && n.token >= 0 && mask.Has(n.token) && m.repeats(m.v.pieces[n.token]) {
+				m.remove(mask, n.token)
+			}
+			stack = append(stack[:n.depth], s)
+			i++
 		}
-		stack = append(stack[:n.depth], s)
-		i++
+	}
+}
+
+// remove takes a token and those with the same text out of a mask.
+func (m *Matcher) remove(mask Mask, id int32) {
+	for ; id >= 0; id = m.v.twins[id] {
+		mask.clear(id)
 	}
 }

@@ -17,19 +17,45 @@ const Mark = lex.ControlMark
 
 // Vocabulary holds the tables of a model's tokens that masks are made with. It is safe for use by several goroutines.
 type Vocabulary struct {
-	pieces []string
-	ends   []int32 // tokens that end an answer
-	twins  []int32 // the next token with the same text, -1: none
-	all    []trie
-	slices []slice // by class
-	quoted []int32 // tokens with two quotes and more
-	quotes quotes
+	pieces  []string
+	ends    []int32 // tokens that end an answer
+	twins   []int32 // the next token with the same text, -1: none
+	all     []trie
+	slices  []slice // by class
+	quoted  []int32 // tokens with two quotes and more
+	openers []opener
+	quotes  quotes
 	// In code points: the longest token, and of quotes the longest one or head.
 	longest, marked int
 	anyText         [lex.Kinds]sync.Once
 	inAnyText       [lex.Kinds]*inside
 
 	kept kept
+}
+
+// opener are the tokens with one quote and text behind it, by what comes up to the quote.
+type opener struct {
+	head   string
+	tokens []int32
+}
+
+func openersOf(order []int32, pieces []string) (list []opener) {
+	index := map[string]int{}
+	for _, id := range order {
+		p := pieces[id]
+		at := strings.IndexByte(p, '"')
+		if at < 0 || at == len(p)-1 || strings.Count(p, `"`) > 1 {
+			continue
+		}
+		i, ok := index[p[:at+1]]
+		if !ok {
+			i = len(list)
+			index[p[:at+1]] = i
+			list = append(list, opener{head: p[:at+1]})
+		}
+		list[i].tokens = append(list[i].tokens, id)
+	}
+	return list
 }
 
 // slice holds the tokens whose texts are wholly of a class. Where any such text may follow, sets of them are a part of
@@ -73,6 +99,7 @@ func NewVocabulary(pieces []string, ends []int32) *Vocabulary {
 			v.quoted = append(v.quoted, int32(id))
 		}
 	}
+	v.openers = openersOf(order, v.pieces)
 	slices.SortFunc(order, func(a, b int32) int {
 		return cmp.Or(strings.Compare(v.pieces[a], v.pieces[b]), cmp.Compare(a, b))
 	})

@@ -26,8 +26,8 @@ func newLibrary(path string) (library, error) {
 		if ext := filepath.Ext(file); err != nil || d.IsDir() || ext != ".json" && ext != ".schema" {
 			return err
 		}
-		text, err := os.ReadFile(file)
-		list = append(list, schema{file, text})
+		data, err := os.ReadFile(file)
+		list = append(list, schema{file, data})
 		return err
 	})
 	if err != nil {
@@ -46,8 +46,8 @@ func newLibrary(path string) (library, error) {
 		place = (&url.URL{Scheme: "file", Path: filepath.ToSlash(place)}).String()
 		base := place
 		for _, key := range []string{"id", "$id"} {
-			var id string
-			if json.Unmarshal(d.members[key], &id) == nil && id != "" && !strings.HasPrefix(id, "#") {
+			// An id of a folder and a name is found at its place.
+			if id := text(d.members[key]); strings.HasPrefix(id, "/") || strings.Contains(id, ":") {
 				base, _, _ = strings.Cut(joined(place, id), "#")
 			}
 		}
@@ -78,6 +78,12 @@ func (d *document) refer(v any, base string) {
 			d.refer(e, base)
 		}
 	}
+}
+
+// text is a string of JSON, or nothing.
+func text(data json.RawMessage) (s string) {
+	json.Unmarshal(data, &s)
+	return s
 }
 
 func joined(base, ref string) string {
@@ -125,9 +131,9 @@ func (l library) bundle(s schema) []byte {
 		}
 	}
 	add(root)
-	text, err := json.Marshal(map[string]any{"$ref": root.uri, "$defs": parts})
+	whole, err := json.Marshal(map[string]any{"$ref": root.uri, "$defs": parts})
 	if err != nil {
 		return s.text
 	}
-	return text
+	return whole
 }

@@ -117,6 +117,33 @@ func (l *Lexer) InString(s int32) (ok, any bool, kind int) {
 	return true, exact && n == Far && j.Runes.All(k.P), kind
 }
 
+// Others are Runes that know whether a text may follow that is none of a list of texts, which are all different.
+type Others interface {
+	Other(p any, list []string) bool
+	// Endless says whether it is so wherever a text goes from here.
+	Endless(p any) bool
+}
+
+// Other says whether a text may follow that is none of a list, in the text of a JSON string.
+func (l *Lexer) Other(s int32, list []string) bool {
+	if j, ok := l.rules.(JSONString); ok {
+		if o, ok := j.Runes.(Others); ok {
+			return o.Other(l.states[s].key.P, list)
+		}
+	}
+	return true
+}
+
+// Endless says whether another text may follow, wherever a text goes from a state.
+func (l *Lexer) Endless(s int32) bool {
+	if j, ok := l.rules.(JSONString); ok {
+		if o, ok := j.Runes.(Others); ok {
+			return o.Endless(l.states[s].key.P)
+		}
+	}
+	return true
+}
+
 // Kinds is how many kinds of lexers InString tells apart.
 const Kinds = 2
 

@@ -43,6 +43,7 @@ type Term struct {
 	expanded bool
 	later    func() *Term   // of opLater
 	radius   [classes]int32 // 0 not known, else plus 1
+	words    int32          // 0 not known, else plus 1
 }
 
 // Edge leads from a term by the code points Lo to Hi.

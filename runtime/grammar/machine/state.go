@@ -67,6 +67,11 @@ func (s *State) JSON() bool {
 	return false
 }
 
+// Some says whether f holds in one of the places, of a lexer and its state.
+func (s *State) Some(f func(l *lex.Lexer, at int32) bool) bool {
+	return slices.ContainsFunc(s.places, func(p place) bool { return f(p.lexer, p.state) })
+}
+
 // Radius is how many code points of a class, any of them, may surely follow in a state of one place; exact: and surely
 // no more of them.
 func (s *State) Radius(c lex.Class) (n int, exact bool) {

@@ -90,7 +90,10 @@ func (c *compiler) join(m *alt) {
 }
 
 // maxAlts bounds the ways to be valid by one schema.
-const maxAlts = 4096
+const (
+	maxAlts     = 4096
+	tooManyWays = "more than 4096 ways to be valid"
+)
 
 // product returns the ways to be valid by both of two unions.
 func (c *compiler) product(a, b []*alt, n *node, keyword string) ([]*alt, error) {
@@ -99,7 +102,7 @@ func (c *compiler) product(a, b []*alt, n *node, keyword string) ([]*alt, error)
 		for _, y := range b {
 			if m := c.both(x, y); m != nil {
 				if len(out) == maxAlts {
-					return nil, n.fail(keyword, "more than 4096 ways to be valid")
+					return nil, n.fail(keyword, tooManyWays)
 				}
 				c.pool.Spend(1)
 				out = append(out, m)

@@ -95,11 +95,8 @@ func (c *compiler) readObjects(n *node, base *alt) error {
 			return n.fail(key, "want an object")
 		}
 		for _, m := range v.members {
-			if m.kind == yes || m.kind == object && len(m.members) == 0 && key == "dependencies" {
-				continue
-			}
-			if m.kind != array {
-				return n.refuse(key, "schemas are not supported, lists of names are")
+			if key == "dependencies" && m.kind != array {
+				continue // dependent reads it
 			}
 			names, err := n.strings(key, m.value)
 			if err != nil {

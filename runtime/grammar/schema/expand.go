@@ -166,16 +166,20 @@ func init() { // they expand schemas, which reads the table
 			if err != nil {
 				return nil, err
 			}
-			for _, a := range inner {
-				options, err := c.without(n, a)
-				if err != nil {
-					return nil, err
-				}
-				if alts, err = c.product(alts, options, n, "not"); err != nil {
-					return nil, err
-				}
+			rest, err := c.complement(n, inner, "not")
+			if err != nil {
+				return nil, err
 			}
-			return alts, nil
+			return c.product(alts, rest, n, "not")
+		}},
+		{"if", draft7, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
+			return c.conditional(n, v, alts)
+		}},
+		{"dependentSchemas", draft2019, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
+			return c.dependent(n, "dependentSchemas", v, alts)
+		}},
+		{"dependencies", 0, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
+			return c.dependent(n, "dependencies", v, alts)
 		}},
 	}
 }
@@ -223,8 +227,6 @@ var refusals = []struct {
 	{"unevaluatedProperties", draft2019, notTrivial},
 	{"contains", draft6, always},
 	{"uniqueItems", draft4, func(_ *node, v *value) bool { return v.kind == yes }},
-	{"if", draft7, func(n *node, _ *value) bool { return n.get("then") != nil || n.get("else") != nil }},
-	{"dependentSchemas", draft2019, func(_ *node, v *value) bool { return len(v.members) > 0 }},
 	{"$dynamicRef", draft2020, always},
 	{"$recursiveRef", draft2019, func(n *node, _ *value) bool { return n.draft == draft2019 }},
 }

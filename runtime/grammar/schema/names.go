@@ -211,6 +211,20 @@ func (d nameRunes) All(p any) bool {
 	return at.node < 0 && at.state.any && at.other == d.c.pool.Any() && at.matches == nil
 }
 
+// Other says whether a name may follow that is none of a list: names that schemas know come once by themselves.
+func (d nameRunes) Other(p any, list []string) bool {
+	at := p.(*nameAt)
+	s := at.state
+	s.look()
+	return at.node >= 0 && s.below(at.node) || at.other != nil && s.any && d.c.pool.Other(at.other, list)
+}
+
+func (d nameRunes) Endless(p any) bool {
+	at := p.(*nameAt)
+	at.state.look()
+	return at.other == d.c.pool.Any() && at.state.any
+}
+
 func (d nameRunes) Clip(p any, n int) any {
 	at := p.(*nameAt)
 	if at.other == nil || at.node >= 0 {

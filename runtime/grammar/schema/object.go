@@ -1,6 +1,7 @@
 package schema
 
 import (
+	mathbits "math/bits"
 	"slices"
 	"strings"
 
@@ -19,12 +20,14 @@ type objectDef struct {
 	patterns []pattern
 	rules    []*objects
 	other    *lex.Term // names that no schema knows and that may come
-	loose    bool      // any text may begin such a name
-	closed   bool      // no such name comes in answers, though the schemas do not say so
-	guarded  bool      // such names are decided at their end
-	min, max int       // max < 0: without end
-	tags     *Tags     // nil: written as JSON
-	texts    []bool    // by name: it is read as text, if there are tags
+	kindList []nameKind
+	others   int    // how many there are of these, at most lex.Many
+	loose    bool   // any text may begin such a name
+	closed   bool   // no such name comes in answers, though the schemas do not say so
+	guarded  bool   // such names are decided at their end
+	min, max int    // max < 0: without end
+	tags     *Tags  // nil: written as JSON
+	texts    []bool // by name: it is read as text, if there are tags
 
 	ready  bool
 	trie   []trieNode
@@ -43,6 +46,13 @@ func (b bits) with(i int) bits {
 	copy(out, b)
 	out[i>>3] |= 1 << (i & 7)
 	return bits(out)
+}
+
+func (b bits) count() (n int) {
+	for i := range len(b) {
+		n += mathbits.OnesCount8(b[i])
+	}
+	return n
 }
 
 // object returns the objects of an alt.
@@ -98,7 +108,7 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 	if len(d.patterns) == 0 {
 		c.valueUnion(d, nil) // so that it is looked at before the first token
 	} else {
-		c.combinations(d, func([]bool) {})
+		d.kinds()
 	}
 	return d
 }
@@ -175,8 +185,30 @@ func (c *compiler) valueUnion(d *objectDef, matches []bool) *union {
 	return u
 }
 
-// combinations calls f with each set of patterns that some name matches. It finds the sets pattern by pattern.
-func (c *compiler) combinations(d *objectDef, f func(matches []bool)) {
+// nameKind are the names that no schema knows of one set of patterns.
+type nameKind struct {
+	matches []bool
+	names   *lex.Term
+	value   *union
+}
+
+// kinds returns the sets of patterns that some such name matches. It finds the sets pattern by pattern.
+func (d *objectDef) kinds() []nameKind {
+	if d.kindList != nil {
+		return d.kindList
+	}
+	c := d.c
+	known := make([]*lex.Term, len(d.names))
+	for i, n := range d.names {
+		known[i] = c.pool.Text(n)
+	}
+	names := c.pool.Not(c.pool.Or(known...))
+	for _, r := range d.rules {
+		if r.names != nil {
+			names = c.pool.And(names, c.nameTerm(r.names))
+		}
+	}
+	d.kindList = []nameKind{}
 	matches := make([]bool, len(d.patterns))
 	var try func(i int, t *lex.Term)
 	try = func(i int, t *lex.Term) {
@@ -184,8 +216,7 @@ func (c *compiler) combinations(d *objectDef, f func(matches []bool)) {
 			return
 		}
 		if i == len(matches) {
-			c.valueUnion(d, matches)
-			f(matches)
+			d.kindList = append(d.kindList, nameKind{slices.Clone(matches), t, c.valueUnion(d, matches)})
 			return
 		}
 		p := d.patterns[i].Term
@@ -197,7 +228,8 @@ func (c *compiler) combinations(d *objectDef, f func(matches []bool)) {
 			try(i+1, c.pool.And(t, p))
 		}
 	}
-	try(0, c.pool.Any())
+	try(0, names)
+	return d.kindList
 }
 
 // prepare works out which names may come. It needs to know what is inhabited, so it comes when all unions are there.
@@ -225,23 +257,15 @@ func (d *objectDef) prepare() {
 	} else {
 		var list []*lex.Term
 		whole := true
-		c.combinations(d, func(matches []bool) {
-			if !c.inhabited(c.valueUnion(d, matches)) {
+		for _, k := range d.kinds() {
+			if c.inhabited(k.value) {
+				list = append(list, k.names)
+			} else {
 				whole = false
-				return
 			}
-			t := c.pool.Any()
-			for i, m := range matches {
-				p := d.patterns[i].Term
-				if !m {
-					p = c.pool.Not(p)
-				}
-				t = c.pool.And(t, p)
-			}
-			list = append(list, t)
-		})
+		}
 		if !whole {
-			names, d.loose = c.pool.And(names, c.pool.Or(list...)), false
+			names, d.loose = c.pool.Or(list...), false
 		}
 	}
 	d.other = names
@@ -255,6 +279,7 @@ func (d *objectDef) prepare() {
 	if !c.pool.Live(d.other) {
 		d.other = c.pool.None()
 	}
+	d.others = c.pool.Words(d.other)
 	d.trie = newTrie(d.names)
 	if d.tags != nil {
 		d.lexer = lex.NewLexer(lex.UTF8{Runes: nameRunes{d}})
@@ -282,39 +307,26 @@ func (d *objectDef) possible() (ok, sure bool) {
 			return false, certain
 		}
 	}
-	if d.max >= 0 && (n > d.max || d.min > d.max) {
-		return false, true
-	}
-	if n >= d.min {
-		return true, true
-	}
 	// More members than are required: of names that are known, and of others.
-	others := d.unions
-	if d.closed {
-		others = nil
-	}
-	for _, r := range d.rules {
-		if r.names != nil && d.c.nameTerm(r.names) == d.c.pool.None() {
-			others = nil
+	left := 0
+	if n < d.min && !d.closed {
+		for _, k := range d.kinds() {
+			has, certain := d.c.search(k.value)
+			if has {
+				left = min(lex.Many, left+d.c.pool.Words(k.names))
+			}
+			sure = sure && certain
 		}
 	}
-	for _, u := range others {
-		has, certain := d.c.search(u)
-		if has {
-			return true, true
-		}
-		sure = sure && certain
-	}
-	for i := range d.names {
-		if need.has(i) || !d.named[i] {
-			continue
+	ok = d.fill(need, n, left, func(i int) bool {
+		if !d.named[i] {
+			return false
 		}
 		has, certain := d.c.search(d.values[i])
-		if sure = sure && certain; has {
-			n++
-		}
-	}
-	return n >= d.min, sure
+		sure = sure && certain
+		return has
+	})
+	return ok, sure
 }
 
 // closure adds to a set of names those that come with them.
@@ -358,13 +370,13 @@ type objectKey struct {
 
 // state returns the state of an object with these members.
 func (d *objectDef) state(seen bits, n int) *objectState {
-	if d.max < 0 {
+	d.prepare()
+	if d.max < 0 && d.others == lex.Many {
 		n = min(n, d.min)
 	}
 	k := objectKey{bits(strings.TrimRight(string(seen), "\x00")), n}
 	s := d.states[k]
 	if s == nil {
-		d.prepare()
 		d.c.pool.Spend(1)
 		s = &objectState{def: d, seen: k.seen, n: n, member: map[string]*machine.Symbol{}, keys: map[nameAt]*nameAt{}}
 		d.states[k] = s
@@ -389,35 +401,19 @@ func (s *objectState) completes() bool {
 			return false
 		}
 	}
-	if d.max >= 0 && n > d.max {
+	if !d.fill(need, n, s.left(), d.fits) {
 		return false
-	}
-	if n < d.min && d.other == d.c.pool.None() {
-		// Names that are known must fill it up: each with those that come with it.
-		for i := range d.names {
-			if need.has(i) || !d.fits(i) {
-				continue
-			}
-			more := d.closure(need.with(i))
-			size, good := n, true
-			for j := range d.names {
-				if more.has(j) && !need.has(j) {
-					size++
-					good = good && d.fits(j)
-				}
-			}
-			if good && (d.max < 0 || size <= d.max) {
-				if need, n = more, size; n >= d.min {
-					break
-				}
-			}
-		}
-		if n < d.min {
-			return false
-		}
 	}
 	s.end = 1
 	return true
+}
+
+// left is how many names may still come that no schema knows.
+func (s *objectState) left() int {
+	if s.def.others == lex.Many {
+		return lex.Many
+	}
+	return s.def.others - (s.n - s.seen.count())
 }
 
 func joined(a, b bits) bits {
@@ -460,7 +456,7 @@ func (s *objectState) look() {
 			s.sums[i+1]++
 		}
 	}
-	s.any = room && d.other != d.c.pool.None() && d.state(s.seen, s.n+1).completes()
+	s.any = room && s.left() > 0 && d.state(s.seen, s.n+1).completes()
 }
 
 // more says whether a member may come.

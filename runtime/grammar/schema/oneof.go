@@ -39,7 +39,7 @@ func (c *compiler) apart(n *node, list [][]*alt) ([][]*alt, error) {
 				if j == i {
 					continue
 				}
-				rest, err := c.without(n, a)
+				rest, err := c.without(n, "oneOf", a)
 				if err != nil {
 					return nil, err
 				}

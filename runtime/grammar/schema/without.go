@@ -4,10 +4,25 @@ import (
 	"github.com/zincc-dev/zincc/runtime/grammar/lex"
 )
 
+// complement returns the ways not to be valid by a union.
+func (c *compiler) complement(n *node, alts []*alt, keyword string) ([]*alt, error) {
+	out := []*alt{full()}
+	for _, a := range alts {
+		rest, err := c.without(n, keyword, a)
+		if err != nil {
+			return nil, err
+		}
+		if out, err = c.product(out, rest, n, keyword); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
 // without returns the ways not to be valid by an alt. It refuses what would need more than types, constants, bounds,
 // patterns and the presence of members.
-func (c *compiler) without(n *node, a *alt) ([]*alt, error) {
-	general := n.refuse("not", "only types, constants, bounds, patterns and required members are supported in it")
+func (c *compiler) without(n *node, keyword string, a *alt) ([]*alt, error) {
+	general := n.refuse(keyword, "only types, constants, bounds, patterns and required members are supported in it")
 	var out []*alt
 	if rest := allType &^ a.types; rest != 0 {
 		out = append(out, &alt{types: rest})
