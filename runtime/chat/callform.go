@@ -15,7 +15,8 @@ type CallForm struct {
 	Open, Close   string // once
 	Prefix, After string // around the arguments of each call
 	Between       string
-	Args          *ArgForm // nil: the arguments are JSON
+	Args          *ArgForm // nil: the arguments are JSON, or in a notation
+	Notation      string   // "gemma" or "pythonic": how the arguments are written, if not as JSON
 	Parallel      bool     // the template writes several calls
 	Mark          string   // what begins a call wherever it stands in an answer; "": nothing, a call is the whole answer
 }
@@ -43,6 +44,9 @@ func (t *Template) CallForm(name string) (CallForm, bool) {
 			return f, false
 		}
 	}
+	if notations[t.dialect.Calls] != nil {
+		f.Notation = t.dialect.Calls
+	}
 	before, _, tail, ok := p.formOf(1, args)
 	if !ok {
 		return f, false
@@ -62,7 +66,7 @@ func (t *Template) CallForm(name string) (CallForm, bool) {
 			}
 		}
 	}
-	single := CallForm{Prefix: before, After: close}
+	single := CallForm{Prefix: before, After: close, Notation: f.Notation}
 	if _, middle, tail2, ok := p.formOf(2, args); ok && tail2 == tail {
 		n := 0
 		for n < len(middle) && n < len(before) && middle[len(middle)-1-n] == before[len(before)-1-n] {
@@ -109,6 +113,9 @@ func (t *Template) mark(f CallForm) string {
 func (t *Template) readsForm(f CallForm, name string) bool {
 	args := `{"a": [1, {"b": "}"}]}`
 	written := args
+	if n := notations[f.Notation]; n != nil {
+		written = n.written
+	}
 	if f.Args != nil {
 		args = `{"a": "b\nc", "d": "{}"}`
 		written = f.Args.write("a", "b\nc") + f.Args.write("d", "{}")
@@ -124,6 +131,18 @@ func (t *Template) readsForm(f CallForm, name string) bool {
 		return false
 	}
 	return !slices.ContainsFunc(m.Calls, func(c Call) bool { return c.Name != name || c.Arguments != args })
+}
+
+// notation is how arguments are written that are neither JSON nor stand between marks.
+type notation struct {
+	texts   func(value string) []string // {"ka": VALUE} in it, in each of its ways
+	written string                      // {"a": [1, {"b": "}"}]} in it
+}
+
+var notations = map[string]*notation{
+	"gemma": {func(value string) []string { return []string{"{ka:" + gemmaQuote + value + gemmaQuote + "}"} },
+		"{a:[1,{b:" + gemmaQuote + "}" + gemmaQuote + "}]}"},
+	pythonicName: {func(value string) []string { return []string{"ka='" + value + "'", `ka="` + value + `"`} }, `a=[1, {"b": '}'}]`},
 }
 
 // formOf renders an answer with n calls, and cuts it where the arguments stand: what is before those of the first,
@@ -145,6 +164,12 @@ func (p *probe) formOf(n int, args *ArgForm) (before, between, behind string, ok
 		if args != nil {
 			text := args.write("ka", map[bool]string{true: "zqargs", false: "zqmore"}[i == 0])
 			at, length = strings.Index(rest, text), len(text)
+		} else if n := notations[p.d.Calls]; n != nil {
+			for _, text := range n.texts(map[bool]string{true: "zqargs", false: "zqmore"}[i == 0]) {
+				if at < 0 {
+					at, length = strings.Index(rest, text), len(text)
+				}
+			}
 		} else if at < 0 { // without the space
 			compact := strings.Replace(call.Arguments, ": ", ":", 1)
 			at, length = strings.Index(rest, compact), len(compact)

@@ -30,6 +30,9 @@ func TestCallForm(t *testing.T) {
 				Other: "\" string=\"false\">", Close: "</｜DSML｜parameter>\n", End: "</｜DSML｜parameter>"}},
 		"deepseek": {Open: "<｜tool▁calls▁begin｜>", Prefix: "<｜tool▁call▁begin｜>get_time<｜tool▁sep｜>", After: "<｜tool▁call▁end｜>",
 			Close: "<｜tool▁calls▁end｜>", Parallel: true, Mark: "<｜tool▁calls▁begin｜>"},
+		"gemma": {Prefix: "<|tool_call>call:get_time", After: "<tool_call|>", Notation: "gemma", Parallel: true, Mark: "<|tool_call>"},
+		"pythonic": {Open: "<|tool_call_start|>[", Close: "]<|tool_call_end|>", Prefix: "get_time(", After: ")", Between: ", ", Notation: "pythonic", Parallel: true,
+			Mark: "<|tool_call_start|>"},
 	}
 	for name, tmpl := range all {
 		want, has := forms[name]

@@ -27,7 +27,8 @@ type Tool struct {
 	Name          string          // for errors
 	Before, After string          // what stands around the arguments
 	Schema        json.RawMessage // of the arguments; nil: any object
-	Tags          *Tags           // nil: the arguments are JSON
+	Tags          *Tags           // nil: the arguments are JSON, or in a notation
+	Notation      Notation
 	// Loose takes any object where the schema is not supported.
 	Loose bool
 }
@@ -41,9 +42,12 @@ type Tags struct {
 
 // arguments is the item of a tool's arguments.
 func (b *builder) arguments(t *Tool) (machine.Item, error) {
-	o := SchemaOptions{Objects: true}
+	o := SchemaOptions{Objects: true, Notation: t.Notation}
 	any := func() (machine.Item, error) {
-		if t.Tags != nil { // whatever ends with what stands behind them
+		if t.Notation == Python {
+			return b.regex(anyArguments)
+		}
+		if t.Tags != nil || t.Notation == Gemma { // whatever ends with what stands behind them
 			return b.plain(b.pool.Not(b.pool.Cat(b.pool.Any(), b.pool.Text(strings.TrimSpace(t.After)), b.pool.Any())))
 		}
 		r, err := b.schema([]byte(`{"type":"object"}`), o)
@@ -68,6 +72,9 @@ func (b *builder) arguments(t *Tool) (machine.Item, error) {
 	}
 	return r.Root, nil
 }
+
+// anyArguments is a pattern for arguments of Python: strings of either quote, and what has no brackets but within others.
+const anyArguments = `(?:[^()"']|"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*'|\((?:[^()"']|"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*')*\))*`
 
 // sequences are the ways to write calls.
 func (c *Calls) sequences(b *builder) ([][]machine.Item, error) {

@@ -18,6 +18,15 @@ type SchemaError = schema.Error
 // NothingValid is the problem of a schema that no value is valid by.
 const NothingValid = schema.NothingValid
 
+// Notation is how the arguments of a call are written.
+type Notation = schema.Notation
+
+// The notations beside JSON.
+const (
+	Gemma  = schema.Gemma
+	Python = schema.Python
+)
+
 // SchemaOptions say how a schema is read; the zero value is what answers are written by.
 type SchemaOptions = schema.Options
 

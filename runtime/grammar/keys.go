@@ -31,6 +31,7 @@ const (
 	between keyMode = iota
 	inKey
 	inString
+	inSingle // quotes, as of Python
 )
 
 func (k *keys) clone() keys {
@@ -130,6 +131,8 @@ func (k *keys) step(b byte, s *machine.State) bool {
 			if top.key {
 				k.mode, k.raw = inKey, k.raw[:0]
 			}
+		case '\'':
+			k.mode = inSingle
 		case '{', '[':
 			k.levels = append(k.levels, level{object: b == '{', key: b == '{'})
 		case '}', ']':
@@ -148,6 +151,10 @@ func (k *keys) step(b byte, s *machine.State) bool {
 		k.escape = false
 	case b == '\\':
 		k.escape = true
+	case k.mode == inSingle:
+		if b == '\'' {
+			k.mode = between
+		}
 	case b == '"':
 		was := k.mode
 		k.mode = between

@@ -35,6 +35,9 @@ func (e *StrictError) Error() string {
 	return "the calls of this model, in the form " + e.Dialect + ", cannot be held to a schema"
 }
 
+// notations are those of package chat's forms of calls.
+var notations = map[string]grammar.Notation{"gemma": grammar.Gemma, "pythonic": grammar.Python}
+
 // harmonyCalls are what a harmony answer that is a call begins with, before and behind the name: at once, and behind
 // its reasoning.
 var harmonyCalls = [][2]string{
@@ -126,6 +129,7 @@ func (m *Model) calls(tools []Tool, o *Options) (c *grammar.Calls, mark string) 
 		}
 		c.Open, c.Close, c.Between, c.Parallel = f.Open, f.Close, f.Between, f.Parallel && !o.Single
 		g := tool(t, o, f.Prefix, f.After)
+		g.Notation = notations[f.Notation]
 		if a := f.Args; a != nil {
 			g.Tags = &grammar.Tags{Open: a.Open, Text: a.Text, Other: a.Other, Close: a.Close, End: a.End, JSON: notText(t.Schema)}
 		}

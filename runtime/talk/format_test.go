@@ -2,7 +2,6 @@ package talk
 
 import (
 	"encoding/json"
-	"errors"
 	"math/bits"
 	"math/rand/v2"
 	"path/filepath"
@@ -54,13 +53,6 @@ func TestCalls(t *testing.T) {
 	tools := []Tool{{Name: "get_time", Schema: json.RawMessage(schema), Strict: true}}
 	for name, m := range models(t) {
 		g, err := m.format(&Options{Tools: tools, Call: []string{"get_time"}, Single: true})
-		if name == "gemma" || name == "pythonic" {
-			var refused *StrictError
-			if !errors.As(err, &refused) {
-				t.Errorf("%s: %v", name, err)
-			}
-			continue
-		}
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -122,9 +114,6 @@ func TestStrictBesideText(t *testing.T) {
 	tools := []Tool{{Name: "get_time", Schema: json.RawMessage(schema), Strict: true}, {Name: "other", Schema: json.RawMessage(`{"uniqueItems": true}`)}}
 	for name, m := range models(t) {
 		g, err := m.format(&Options{Tools: tools})
-		if name == "gemma" || name == "pythonic" {
-			continue
-		}
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue

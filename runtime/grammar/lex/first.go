@@ -47,6 +47,6 @@ func (u UTF8) dead(k Key, next *[256]int32) {
 
 func (j JSONString) dead(k Key, next *[256]int32) {
 	if k.Phase == inText {
-		j.First(k.P).dead(next, "\"\\")
+		j.First(k.P).dead(next, string(j.quote())+"\\")
 	}
 }

@@ -19,6 +19,15 @@ type JSONString struct {
 	// Needed: \u stands for no letter, digit or mark of ASCII that needs no escape anywhere. Programs that write JSON
 	// write it so.
 	Needed bool
+	// Single: the quotes are single ones, as of Python. \' stands for one.
+	Single bool
+}
+
+func (j JSONString) quote() byte {
+	if j.Single {
+		return '\''
+	}
+	return '"'
 }
 
 // needed are the code points that some program writes with \u.
@@ -48,10 +57,10 @@ const escapes, escaped = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 func (j JSONString) Step(k Key, b byte) (Key, bool) {
 	switch k.Phase {
 	case opening:
-		return Key{P: k.P}, b == '"'
+		return Key{P: k.P}, b == j.quote()
 	case inText:
 		switch {
-		case b == '"':
+		case b == j.quote():
 			_, ok := j.Runes.Accept(k.P)
 			return Key{Phase: closed, P: k.P}, ok
 		case b == '\\':
@@ -66,6 +75,10 @@ func (j JSONString) Step(k Key, b byte) (Key, bool) {
 			return k, j.escapable(k.P, 0, MaxRune)
 		}
 		i := strings.IndexByte(escapes, b)
+		if j.Single && b == '\'' {
+			p, ok := j.Next(k.P, '\'')
+			return Key{P: p}, ok
+		}
 		if i < 0 {
 			return k, false
 		}
@@ -97,7 +110,7 @@ func (j JSONString) escapes(p any) bool {
 			return true
 		}
 	}
-	return false
+	return j.Single && j.Any(p, '\'', '\'')
 }
 
 func digit(b byte) (rune, bool) {
@@ -170,7 +183,7 @@ func (j JSONString) Accept(k Key) (any, bool) {
 func (j JSONString) More(k Key) bool { return k.Phase != closed }
 
 func (j JSONString) Radius(k Key, c Class) (int, bool) {
-	if k.Phase != inText {
+	if k.Phase != inText || j.Single && c.Has('\'') {
 		return 0, false
 	}
 	return j.Runes.Radius(k.P, c)

@@ -107,7 +107,7 @@ func (l *Lexer) Clip(s int32, n int) int32 {
 func (l *Lexer) InString(s int32) (ok, any bool, kind int) {
 	j, ok := l.rules.(JSONString)
 	k := l.states[s].key
-	if !ok || k.Phase != inText {
+	if !ok || k.Phase != inText || j.Single {
 		return false, false, 0
 	}
 	if j.Needed {

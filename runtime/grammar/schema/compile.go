@@ -24,6 +24,8 @@ type Options struct {
 	Documents bool
 	// Objects leaves out values that are no objects, and white space in front: as arguments of calls are.
 	Objects bool
+	// Notation is how values are written.
+	Notation Notation
 	// Tags are how the members of the outermost object are written, where it is not as JSON.
 	Tags *Tags
 }
@@ -109,11 +111,18 @@ func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
 			c.object(root, a).tag(o.Tags)
 		}
 	}
+	if o.Notation == Python {
+		for _, a := range root.alts {
+			c.object(root, a).call()
+		}
+	}
 	if !c.inhabited(root) {
 		return nil, doc.root.fail("", NothingValid)
 	}
 	item := c.syntax.document(root)
 	switch {
+	case o.Notation == Python:
+		item = c.keywords(root)
 	case o.Tags != nil:
 		item = c.tagged(root)
 	case o.Objects:

@@ -84,7 +84,7 @@ const maxListed = 256
 // strings returns the strings of an alt, and the guards that decide which of these there are. Answers need none.
 func (c *compiler) strings(a *alt) (*lex.Term, []guarded) {
 	if len(a.guards) == 0 {
-		return c.pool.And(a.text...), nil
+		return c.writable(c.pool.And(a.text...)), nil
 	}
 	bounds := func(docs bool) *lex.Term {
 		list := slices.Clone(a.text)
@@ -110,12 +110,12 @@ func (c *compiler) strings(a *alt) (*lex.Term, []guarded) {
 				list = append(list, c.pool.Text(s))
 			}
 		}
-		return c.pool.Or(list...), nil
+		return c.writable(c.pool.Or(list...)), nil
 	}
 	if c.o.Documents {
 		return all, a.guards
 	}
-	return bounds(false), nil
+	return c.writable(bounds(false)), nil
 }
 
 // accepts says whether the guards take a text.

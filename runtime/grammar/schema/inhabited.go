@@ -50,8 +50,13 @@ func (c *compiler) search(u *union) (ok, sure bool) {
 }
 
 func (c *compiler) searchAlt(u *union, a *alt) (ok, sure bool) {
-	if a.types&(isBool|isNull|isNumber|isString) != 0 {
-		return true, true // both has looked at them
+	if a.types&(isBool|isNull|isNumber|isString) != 0 { // both has looked at them
+		if a.types&(isBool|isNull|isNumber) != 0 || c.o.Notation != Gemma {
+			return true, true
+		}
+		if t, _ := c.strings(a); c.pool.Live(t) {
+			return true, true
+		}
 	}
 	sure = true
 	if a.types&isArray != 0 {

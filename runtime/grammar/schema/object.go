@@ -27,6 +27,7 @@ type objectDef struct {
 	guarded  bool   // such names are decided at their end
 	min, max int    // max < 0: without end
 	tags     *Tags  // nil: written as JSON
+	keywords bool   // its members are arguments of Python
 	texts    []bool // by name: it is read as text, if there are tags
 
 	ready  bool
@@ -105,6 +106,12 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 	d.closed = !c.o.Documents && !spoken && len(d.patterns) == 0 && len(d.names) > 0 && d.min <= len(required)
 	shut := slices.ContainsFunc(a.obj, func(r *objects) bool { return r.extra != nil && r.extra.kind == no })
 	c.open = c.open || !d.closed && !shut || len(d.patterns) > 0
+	if c.o.Notation == Gemma && (!d.closed && !shut || len(d.patterns) > 0) { // a name would be known at its end
+		panic(&Error{Keyword: "additionalProperties", Path: c.at.path, Problem: unnamedInGemma, Refused: true})
+	}
+	for i, name := range d.names {
+		d.named[i] = d.named[i] && (c.o.Notation != Gemma || bareName(name, ":"))
+	}
 	if len(d.patterns) == 0 {
 		c.valueUnion(d, nil) // so that it is looked at before the first token
 	} else {
@@ -281,7 +288,7 @@ func (d *objectDef) prepare() {
 	}
 	d.others = c.pool.Words(d.other)
 	d.trie = newTrie(d.names)
-	if d.tags != nil {
+	if d.bare() {
 		d.lexer = lex.NewLexer(lex.UTF8{Runes: nameRunes{d}})
 		return
 	}
@@ -504,7 +511,7 @@ func (s *objectState) key() machine.Item {
 	d := s.def
 	at := s.at(nameAt{node: 0, other: d.other, matches: d.matches()})
 	begin := lex.BeginJSON(at)
-	if d.tags != nil {
+	if d.bare() {
 		begin = lex.Begin(at)
 	}
 	return machine.Lexeme(d.lexer, d.lexer.State(begin))
@@ -538,6 +545,9 @@ func (s *objectState) rest(i int, matches []bool) *machine.Symbol {
 		m = machine.NewSymbol(func() [][]machine.Item {
 			if d.tags != nil {
 				return d.taggedValue(d.texts[i], u, next)
+			}
+			if d.keywords {
+				return [][]machine.Item{{w.equals, w.value(u), machine.Of(next.keyword(true))}}
 			}
 			return [][]machine.Item{{w.colon, w.value(u), machine.Of(next.behind())}}
 		})

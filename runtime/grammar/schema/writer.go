@@ -33,6 +33,8 @@ type writer struct {
 	endArray, endObject   machine.Item
 	endEmptyArray         machine.Item // behind the white space of the opening bracket
 	endEmptyObject        machine.Item
+	equals                machine.Item // of Python's arguments
+	mark                  machine.Item // on both sides of Gemma's strings
 
 	texts   map[*lex.Term]machine.Item // strings
 	words   map[types]machine.Item
@@ -43,11 +45,17 @@ func newWriter(c *compiler) *writer {
 	w := &writer{c: c, texts: map[*lex.Term]machine.Item{}, words: map[types]machine.Item{}, numbers: map[string]machine.Item{}}
 	p := c.pool
 	space := c.whiteSpace()
+	if c.o.Notation == Gemma {
+		space = p.Empty()
+	}
 	mark := func(parts ...*lex.Term) machine.Item { return w.term(p.Cat(parts...)) }
 	w.space = mark(Lead(p))
 	if c.o.Documents {
 		w.space = mark(space)
 	}
+	w.equals = mark(p.Text("="))
+	marker := lex.NewLexer(lex.Marker(gemmaQuote))
+	w.mark = machine.Lexeme(marker, marker.State(lex.Key{}))
 	w.comma, w.colon = mark(space, p.Text(","), space), mark(space, p.Text(":"), space)
 	w.openArray, w.openObject = mark(p.Text("["), space), mark(p.Text("{"), space)
 	w.endEmptyArray, w.endEmptyObject = mark(p.Text("]")), mark(p.Text("}"))
@@ -58,7 +66,7 @@ func newWriter(c *compiler) *writer {
 // term is the lexeme of the texts of a term, as they are.
 func (w *writer) term(t *lex.Term) machine.Item {
 	l := lex.NewLexer(lex.UTF8{Runes: lex.Terms{Pool: w.c.pool}})
-	l.JSON = true
+	l.JSON = w.c.o.Notation != Gemma
 	return machine.Lexeme(l, l.State(lex.Begin(t)))
 }
 
@@ -70,6 +78,11 @@ func (w *writer) strings(r lex.Runes) lex.Rules {
 // text is the lexeme of strings.
 func (w *writer) text(t *lex.Term) machine.Item {
 	item, ok := w.texts[t]
+	if !ok && w.c.o.Notation != JSON {
+		ways := w.noted(t)
+		item, ok = machine.Of(machine.NewSymbol(func() [][]machine.Item { return ways })), true
+		w.texts[t] = item
+	}
 	if !ok {
 		l := lex.NewLexer(w.strings(lex.Terms{Pool: w.c.pool}))
 		l.JSON = true
@@ -97,6 +110,9 @@ func (w *writer) word(set types) machine.Item {
 		}{{isNull, "null"}, {isTrue, "true"}, {isFalse, "false"}} {
 			if set&x.bit != 0 {
 				list = append(list, w.c.pool.Text(x.word))
+				if w.c.o.Notation == Python {
+					list = append(list, w.c.pool.Text(pythonWords[x.word]))
+				}
 			}
 		}
 		item = w.term(w.c.pool.Or(list...))
