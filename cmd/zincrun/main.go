@@ -4,10 +4,14 @@ package main
 import (
 	"os"
 
+	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/internal/cli"
 )
 
-func main() { os.Exit(program.Main()) }
+func main() {
+	radv.Main() // in the processes that ask AMD's compiler, this does not return
+	os.Exit(program.Main())
+}
 
 var program = &cli.Program{
 	Name:  "zincrun",

@@ -20,7 +20,7 @@ func (o *Oracle) Assembly(ctx context.Context, kernels []Kernel) ([]string, erro
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range kernels {
-		if !o.has(&kernels[i]) {
+		if !o.takes(&kernels[i]) {
 			continue
 		}
 		group.Go(func() error {

@@ -50,16 +50,20 @@ type answer struct {
 
 // hello is a child's first answer; the others are an answer each.
 type hello struct {
-	Driver   string
-	Features []string
-	Err      string
+	Driver string
+	Has    plans.VulkanCapabilities
+	Err    string
 }
+
+// ready says that Main was called: a program without it would run again as a whole.
+var ready bool
 
 // Main turns the process into a child if Open started it as one, and returns
 // otherwise. A program that uses this package calls it first in main, a test in
 // TestMain.
 func Main() {
 	if os.Getenv(childVariable) == "" {
+		ready = true
 		return
 	}
 	if err := serve(os.Stdin, os.NewFile(answerFile, "answers")); err != nil {
@@ -77,7 +81,7 @@ func serve(r io.Reader, w io.Writer) error {
 		return out.Encode(hello{Err: err.Error()})
 	}
 	defer d.Close()
-	if err := out.Encode(hello{Driver: d.Info.Driver + " " + d.Info.DriverInfo, Features: featuresOf(&d.Info)}); err != nil {
+	if err := out.Encode(hello{Driver: d.Info.Driver + " " + d.Info.DriverInfo, Has: d.Info.Capabilities().Vulkan}); err != nil {
 		return err
 	}
 	for {

@@ -37,7 +37,7 @@ func (o *Oracle) Machines(ctx context.Context, kernels []Kernel) ([]*Machine, er
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range kernels {
-		if !o.has(&kernels[i]) {
+		if !o.takes(&kernels[i]) {
 			continue
 		}
 		group.Go(func() error {

@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/zincc-dev/zincc/plans"
 )
 
 // manifestDirs are where Vulkan's loader looks for drivers.
@@ -38,8 +40,7 @@ type process struct {
 	recv   *json.Decoder
 	stderr *tail
 	driver string
-	// features are Vulkan's names of those that the driver has for the family.
-	features []string
+	has    plans.VulkanCapabilities // for the family
 }
 
 // start executes this program again as a child.
@@ -47,6 +48,9 @@ func start(ctx context.Context, family string) (*process, error) {
 	icd, err := manifest()
 	if err != nil {
 		return nil, err
+	}
+	if !ready {
+		return nil, fmt.Errorf("%w: this program does not begin with what starts it", ErrNoDriver)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -93,7 +97,7 @@ func start(ctx context.Context, family string) (*process, error) {
 		p.stop()
 		return nil, fmt.Errorf("%w: %s: %s", ErrNoDriver, icd, h.Err)
 	}
-	p.driver, p.features = h.Driver, h.Features
+	p.driver, p.has = h.Driver, h.Has
 	return p, nil
 }
 

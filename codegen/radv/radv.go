@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/zincc-dev/zincc/plans"
 )
 
 // ErrNoDriver says that this computer has no RADV that compiles without
@@ -64,13 +66,13 @@ type Result struct {
 // Oracle compiles for one GPU family. Its methods may be called from several
 // goroutines.
 type Oracle struct {
-	family   string
-	driver   string // name and version; empty if there is none
-	features []string
-	standIn  func() (*Oracle, error) // nil if there is none
-	cache    cache
-	known    Known
-	asking   func(done, total int) // nil: nobody looks
+	family  string
+	driver  string // name and version; empty if there is none
+	has     plans.VulkanCapabilities
+	standIn func() (*Oracle, error) // nil if there is none
+	cache   cache
+	known   Known
+	asking  func(done, total int) // nil: nobody looks
 
 	mu     sync.Mutex
 	idle   []*process
@@ -90,7 +92,7 @@ func Open(ctx context.Context, family, standIn string, known Known) (*Oracle, er
 	if err != nil {
 		return nil, err
 	}
-	o := &Oracle{family: family, driver: p.driver, features: p.features, cache: newCache(family, p.driver), known: known, idle: []*process{p}}
+	o := &Oracle{family: family, driver: p.driver, has: p.has, cache: newCache(family, p.driver), known: known, idle: []*process{p}}
 	if standIn != "" {
 		o.standIn = sync.OnceValues(func() (*Oracle, error) {
 			other, err := Open(ctx, standIn, "", nil)
@@ -104,6 +106,9 @@ func Open(ctx context.Context, family, standIn string, known Known) (*Oracle, er
 	}
 	return o, nil
 }
+
+// Has is what the driver has for the family.
+func (o *Oracle) Has() plans.VulkanCapabilities { return o.has }
 
 // Driver is the driver's name and version, empty if there is none.
 func (o *Oracle) Driver() string { return o.driver }
@@ -158,7 +163,7 @@ func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error
 			}
 			r.Driver, r.Known = o.driver, true
 			// On disk are results for the family itself, whatever stands in for it.
-			o.cache.put(k, r, r.StandIn == "" && o.has(&kernels[same[k][0]]))
+			o.cache.put(k, r, r.StandIn == "" && o.takes(&kernels[same[k][0]]))
 			for _, i := range same[k] {
 				results[i] = r
 			}
@@ -173,7 +178,7 @@ func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error
 
 // ask compiles a kernel for the family or, if the driver cannot, for its stand-in.
 func (o *Oracle) ask(ctx context.Context, k *Kernel) (Result, error) {
-	if o.has(k) {
+	if o.takes(k) {
 		a, err := o.compile(ctx, k, wantFigures)
 		return a.Result, err
 	}
@@ -192,13 +197,13 @@ func (o *Oracle) ask(ctx context.Context, k *Kernel) (Result, error) {
 	return r[0], nil
 }
 
-// has reports whether the driver has what k uses, among the features that it has
+// takes reports whether the driver has what k uses, among the features that it has
 // for some families only: cooperative matrices.
-func (o *Oracle) has(k *Kernel) bool {
+func (o *Oracle) takes(k *Kernel) bool {
 	const header, opCapability, cooperativeMatrix = 5, 17, 6022
 	for i := header; i+1 < len(k.Words) && k.Words[i]&0xffff == opCapability; i += 2 {
 		if k.Words[i+1] == cooperativeMatrix {
-			return slices.Contains(o.features, "cooperativeMatrix")
+			return o.has.Features["cooperativeMatrix"]
 		}
 	}
 	return true

@@ -1,6 +1,7 @@
 package rdna
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math/bits"
 )
@@ -25,6 +26,7 @@ type Kernel struct {
 // Buffer is memory that a launch may use.
 type Buffer struct {
 	Name     string
+	Address  uint64 // where it lies; 0 leaves that to the machine
 	Data     []byte
 	Writable bool
 }
@@ -36,8 +38,10 @@ type Launch struct {
 	Program   *Program // of Kernel's code, if it is decoded already
 	Grid      [3]int
 	Workgroup int // lanes, all along x
-	// Args are buffers by the order of their addresses in the push constants.
+	// Args are the buffers, by the order of their addresses in the push constants unless Push has those. Buffers that
+	// have addresses do not overlap.
 	Args []*Buffer
+	Push []uint64
 	// Ahead says that the kernel loads from buffers what others may be storing, and uses nothing of it then: such loads
 	// return noise.
 	Ahead bool
@@ -48,8 +52,8 @@ type Launch struct {
 	Limit int64
 }
 
-// Where things lie: a buffer has a window of addresses of its own, and begins so that most cross a multiple of 4 GiB.
-// The high half of the address of the push constants is what RADV's null device puts into code.
+// Where things lie: a buffer has a window of addresses of its own unless the launch says where it lies, and begins so
+// that most cross a multiple of 4 GiB. The high half of the address of the push constants is what RADV's null device puts into code.
 const (
 	window   = 1 << 40
 	inWindow = 0xfffff000
@@ -57,7 +61,7 @@ const (
 	pushBase = 0xffff_8000_0000_1000
 )
 
-// Address is where buffer n of a launch lies.
+// Address is a place for buffer n of a launch.
 func Address(n int) uint64 { return uint64(n+1)*window + inWindow }
 
 // machine runs a launch.
@@ -66,13 +70,20 @@ type machine struct {
 	program *Program
 	push    []byte
 	code    []byte
-	buffers []*Buffer // each once
-	shadows []shadow
+	buffers []region // each once
+	last    int      // the buffer of the last access
 	counts  Counts
 	left    int64 // instructions
 	time    int64
 	groups  map[int]*groupOrder
 	random  uint64
+}
+
+// region is a buffer where it lies.
+type region struct {
+	*Buffer
+	base   uint64
+	shadow shadow
 }
 
 // group is a workgroup under way.
@@ -122,7 +133,7 @@ type lanes [64]uint64
 
 // Run executes a launch. The error is a *Fault if the program is at fault.
 func Run(l *Launch) (Counts, error) {
-	m := &machine{Launch: l, program: l.Program, left: l.Limit, groups: map[int]*groupOrder{}, random: 0x9e3779b97f4a7c15}
+	m := &machine{Launch: l, program: l.Program, last: -1, left: l.Limit, groups: map[int]*groupOrder{}, random: 0x9e3779b97f4a7c15}
 	if m.program == nil {
 		p, err := Decode(l.Gen, l.Kernel.Wave, l.Kernel.Code)
 		if err != nil {
@@ -141,7 +152,13 @@ func Run(l *Launch) (Counts, error) {
 		m.code = append(m.code, byte(w), byte(w>>8), byte(w>>16), byte(w>>24))
 	}
 	for _, b := range l.Args {
-		m.push = appendAddress(m.push, Address(m.buffer(b)))
+		at := m.buffer(b)
+		if l.Push == nil {
+			m.push = binary.LittleEndian.AppendUint64(m.push, m.buffers[at].base)
+		}
+	}
+	for _, at := range l.Push {
+		m.push = binary.LittleEndian.AppendUint64(m.push, at)
 	}
 	for z := range l.Grid[2] {
 		for y := range l.Grid[1] {
@@ -158,19 +175,16 @@ func Run(l *Launch) (Counts, error) {
 // buffer returns the number of a buffer.
 func (m *machine) buffer(b *Buffer) int {
 	for i, other := range m.buffers {
-		if other == b {
+		if other.Buffer == b {
 			return i
 		}
 	}
-	m.buffers, m.shadows = append(m.buffers, b), append(m.shadows, shadow{})
-	return len(m.buffers) - 1
-}
-
-func appendAddress(b []byte, x uint64) []byte {
-	for i := range 8 {
-		b = append(b, byte(x>>(8*i)))
+	base := b.Address
+	if base == 0 {
+		base = Address(len(m.buffers))
 	}
-	return b
+	m.buffers = append(m.buffers, region{Buffer: b, base: base})
+	return len(m.buffers) - 1
 }
 
 // garbage is what memory and registers hold that nobody has written.

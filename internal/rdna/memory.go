@@ -27,26 +27,40 @@ func (w *wave) find(in *Inst, addr uint64, n int, store bool) (memory, bool) {
 			return p, true
 		}
 	default:
-		// A launch's addresses are those of Address.
-		b := int(addr/window) - 1
-		if b >= 0 && b < len(m.buffers) {
-			p, ok := within(m.buffers[b].Data, Address(b))
-			if ok && (!store || m.buffers[b].Writable) {
-				if m.buffers[b].Writable {
-					p.buffer = b
-				}
-				return p, true
-			}
-			what := "loads"
-			if store {
-				what = "stores"
-			}
-			w.fail(in, OutOfRegion, "%s %d bytes at %d of %s, which has %d", what, n, int64(addr-Address(b)), m.buffers[b].Name, len(m.buffers[b].Data))
-			return memory{}, false
+		if m.last < 0 || addr-m.buffers[m.last].base >= uint64(len(m.buffers[m.last].Data)) {
+			m.last = m.nearest(addr)
 		}
+		if m.last < 0 {
+			break
+		}
+		b := &m.buffers[m.last]
+		p, ok := within(b.Data, b.base)
+		if ok && (!store || b.Writable) {
+			if b.Writable {
+				p.buffer = m.last
+			}
+			return p, true
+		}
+		what := "loads"
+		if store {
+			what = "stores"
+		}
+		w.fail(in, OutOfRegion, "%s %d bytes at %d of %s, which has %d", what, n, int64(addr-b.base), b.Name, len(b.Data))
+		return memory{}, false
 	}
 	w.fail(in, OutOfRegion, "%d bytes at %#x", n, addr)
 	return memory{}, false
+}
+
+// nearest is the last buffer that begins at an address or before, -1 for none within a window.
+func (m *machine) nearest(addr uint64) int {
+	best := -1
+	for i := range m.buffers {
+		if b := &m.buffers[i]; b.base <= addr && addr-b.base < window && (best < 0 || b.base > m.buffers[best].base) {
+			best = i
+		}
+	}
+	return best
 }
 
 func (o scalarLoad) run(w *wave, in *Inst) {

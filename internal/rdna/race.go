@@ -149,7 +149,7 @@ func (w *wave) ordered(c *cell) (ordered, fresh bool) {
 // useBuffer notes an access to a writable buffer and faults one that nothing orders. Of a launch that loads ahead such
 // a load only returns false: what it finds must not matter.
 func (w *wave) useBuffer(in *Inst, b, at, n int, store, bypass bool) bool {
-	s := &w.m.shadows[b]
+	s := &w.m.buffers[b].shadow
 	for i := at; i < at+n; i++ {
 		c := s.cell(i)
 		if c.group != 0 {

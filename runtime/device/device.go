@@ -57,6 +57,30 @@ var backends = []backend{
 	}},
 }
 
+// added is a kind of device that the program brings, beside those of this package.
+type added struct {
+	name, backend string // of the plans that it runs
+	open          func(ctx context.Context, which string, plan *plans.Plan, src *plans.Source, o Options) (runtime.Executor, error)
+}
+
+var more []added
+
+// Add adds devices name:which, which run plans of a backend. A program calls it before it opens any.
+func Add(name, backend string, open func(ctx context.Context, which string, plan *plans.Plan, src *plans.Source, o Options) (runtime.Executor, error)) {
+	more = append(more, added{name, backend, open})
+}
+
+// addition is the kind that was added, nil if name is of none, and which device of it.
+func addition(name string) (a *added, which string) {
+	kind, which, _ := strings.Cut(name, ":")
+	for i := range more {
+		if more[i].name == kind {
+			return &more[i], which
+		}
+	}
+	return nil, ""
+}
+
 // Open makes an executor of plan on the named device: "cpu", "host", "cuda" or "vulkan" (the best device that meets the
 // plan's requirements), "cuda:I", "vulkan:I", or "auto", a device of the plan's backend. host runs every plan, the
 // others run plans of their backend. It refuses a plan that nobody trusts (package plans/trust): no executor judges
@@ -67,10 +91,11 @@ func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source,
 		return nil, err
 	}
 	backend := plan.Require.Backend
+	other, which := addition(name)
 	switch {
 	case kind == "auto":
 		kind = backend
-	case kind == plans.Host || kind == backend:
+	case kind == plans.Host || kind == backend || other != nil && other.backend == backend:
 	case plan.IsHost():
 		return nil, ir.Unsupported("the plan is for target %s and has no kernels: run it with --device host, or compile for a GPU", plan.Header.Target)
 	default:
@@ -87,6 +112,9 @@ func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source,
 		if o.Said != nil {
 			o.Said(err.Error())
 		}
+	}
+	if other != nil {
+		return other.open(ctx, which, plan, src, o)
 	}
 	for _, b := range backends {
 		if b.name == kind {
@@ -153,6 +181,9 @@ func parse(name string) (kind string, index int, err error) {
 		return name, -1, nil
 	}
 	want := []string{"auto"}
+	if a, which := addition(name); a != nil && which != "" {
+		return a.name, -1, nil
+	}
 	for _, b := range backends {
 		want = append(want, b.name)
 		if b.numbered {

@@ -6,15 +6,17 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/cuda"
+	driven "github.com/zincc-dev/zincc/runtime/exec"
 	"github.com/zincc-dev/zincc/runtime/verify"
-	"github.com/zincc-dev/zincc/runtime/vulkan"
 )
 
 // Inspect returns an executor that lets tools look inside. It fails for the host executor, which is
 // the oracle itself.
 func Inspect(exec runtime.Executor) (verify.Device, error) {
 	switch x := exec.(type) {
-	case *vulkan.Executor:
+	case interface {
+		Inspect() (*driven.Inspector, error)
+	}:
 		return x.Inspect()
 	case *cuda.Executor:
 		return x.Inspect()

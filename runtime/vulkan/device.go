@@ -114,6 +114,16 @@ func (info *DeviceInfo) Meets(r *plans.Requirements) error {
 			return ir.Unsupported("device %s: feature %s is not known to this runtime", info.Name, name)
 		}
 	}
+	has := info.Capabilities()
+	all := plans.Requirements{Memory: r.Memory, Vulkan: &need}
+	if what := all.Missing(&has); what != "" {
+		return ir.Unsupported("device %s: %s", info.Name, what)
+	}
+	return nil
+}
+
+// Capabilities are what plans may require of the device.
+func (info *DeviceInfo) Capabilities() plans.Capabilities {
 	has := plans.Capabilities{Vulkan: plans.VulkanCapabilities{
 		Features: info.Features, Extensions: info.Extensions, SubgroupOps: info.Subgroup.Operations, Subgroup: [2]int{info.Subgroup.Min, info.Subgroup.Max},
 		PushConstants: int64(info.Limits.PushConstants), Workgroup: int64(info.Limits.WorkgroupInvocations), Shared: int64(info.Limits.SharedMemory),
@@ -123,11 +133,7 @@ func (info *DeviceInfo) Meets(r *plans.Requirements) error {
 			has.Memory = max(has.Memory, int64(h.Size))
 		}
 	}
-	all := plans.Requirements{Memory: r.Memory, Vulkan: &need}
-	if what := all.Missing(&has); what != "" {
-		return ir.Unsupported("device %s: %s", info.Name, what)
-	}
-	return nil
+	return has
 }
 
 // create makes the VkDevice with the features that are needed or used.

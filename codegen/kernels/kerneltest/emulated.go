@@ -63,7 +63,7 @@ func (g *gpu) has(c kernels.Candidate, f *kernel.Func) bool {
 // opened is the GPU, with the driver's compiler for it.
 func (g *gpu) opened(t testing.TB) *emulate.Device {
 	t.Helper()
-	g.once.Do(func() { g.emu, g.err = emulate.Open(context.Background(), Lookup(t, g.name)) })
+	g.once.Do(func() { g.emu, g.err = emulate.Open(context.Background(), g.name) })
 	if g.err != nil {
 		t.Fatalf("%s: %v", g.name, g.err)
 	}

@@ -1,5 +1,5 @@
 // Package emulate runs kernels as AMD's GPUs would, without one: Mesa's compiler makes their machine code (package
-// radv), and internal/rdna executes it.
+// radv), and internal/rdna executes it. It is also a driver of the runtime, so that whole plans run.
 package emulate
 
 import (
@@ -10,16 +10,26 @@ import (
 	"sync"
 
 	"github.com/zincc-dev/zincc/codegen/radv"
-	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/rdna"
 )
 
 // ErrNoCode says that the driver makes no code of the kernel for the device, such as of matrices for RDNA4.
 var ErrNoCode = errors.New("the driver makes no code of it for this device")
 
+// chip is a GPU that is emulated.
+type chip struct {
+	name   string
+	family string // RADV's name
+	gen    rdna.Gen
+}
+
+var chips = []chip{
+	{"gfx1201", "GFX1201", rdna.GFX12}, {"gfx1200", "GFX1200", rdna.GFX12}, {"gfx1100", "NAVI31", rdna.GFX11}, {"gfx1151", "GFX1151", rdna.GFX11},
+}
+
 // Device is an AMD device that is emulated. Its methods may be called from several goroutines.
 type Device struct {
-	gen    rdna.Gen
+	chip
 	oracle *radv.Oracle
 
 	mu   sync.Mutex
@@ -33,20 +43,21 @@ type compiled struct {
 	err     error
 }
 
-// Open starts Mesa's compiler for a target.
-func Open(ctx context.Context, on *target.Target) (*Device, error) {
-	if on.AMD == nil {
-		return nil, fmt.Errorf("%s is not an AMD device", on.Name)
+// Open starts Mesa's compiler for a GPU, such as gfx1201.
+func Open(ctx context.Context, name string) (*Device, error) {
+	var known []string
+	for _, c := range chips {
+		if c.name != name {
+			known = append(known, c.name)
+			continue
+		}
+		o, err := radv.Open(ctx, c.family, "", nil)
+		if err != nil {
+			return nil, err
+		}
+		return &Device{chip: c, oracle: o, made: map[string]*compiled{}}, nil
 	}
-	o, err := radv.Open(ctx, on.AMD.Family, "", nil)
-	if err != nil {
-		return nil, err
-	}
-	d := &Device{gen: rdna.GFX11, oracle: o, made: map[string]*compiled{}}
-	if strings.HasPrefix(on.AMD.Family, "GFX12") {
-		d.gen = rdna.GFX12
-	}
-	return d, nil
+	return nil, fmt.Errorf("no AMD device %q is emulated, but %s", name, strings.Join(known, ", "))
 }
 
 // Close ends the compiler.

@@ -50,7 +50,7 @@ type trial struct {
 func trials(t *testing.T, name string) (list []*trial) {
 	t.Helper()
 	on := kerneltest.Lookup(t, name)
-	d, err := emulate.Open(t.Context(), on)
+	d, err := emulate.Open(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func TestTexts(t *testing.T) {
 	lines := 0
 	for _, name := range []string{"gfx1201", "gfx1200", "gfx1100", "gfx1151"} {
 		on := kerneltest.Lookup(t, name)
-		d, err := emulate.Open(t.Context(), on)
+		d, err := emulate.Open(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
 		}

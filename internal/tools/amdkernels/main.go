@@ -145,7 +145,7 @@ func (o *options) models() (list []synth.Shape, err error) {
 
 // target runs each kernel of the models' plans once: the same code with the same constants is one kernel.
 func (o *options) target(ctx context.Context, on *target.Target, shapes []synth.Shape, dir string) (rows []*row, err error) {
-	d, err := emulate.Open(ctx, on)
+	d, err := emulate.Open(ctx, on.Name)
 	if err != nil {
 		return nil, err
 	}
