@@ -8,12 +8,14 @@ type Program struct {
 	Wave  int // lanes of a wave: 32 or 64
 	Code  []uint32
 	insts []*Inst // by their first word; nil where no instruction begins that can be reached
+
+	vectors int // registers of lanes that instructions name
 }
 
 // Decode reads the instructions that can be reached from the first word. Of what lies elsewhere, such as tables, it
 // asks nothing.
 func Decode(gen Gen, wave int, code []uint32) (*Program, error) {
-	p := &Program{Gen: gen, Wave: wave, Code: code, insts: make([]*Inst, len(code))}
+	p := &Program{Gen: gen, Wave: wave, Code: code, insts: make([]*Inst, len(code)), vectors: 1}
 	todo := []int{0}
 	for len(todo) > 0 {
 		pc := todo[len(todo)-1]
@@ -30,6 +32,7 @@ func Decode(gen Gen, wave int, code []uint32) (*Program, error) {
 				return nil, fmt.Errorf("at %#x, %08x: %w", 4*pc, code[pc], err)
 			}
 			p.insts[pc] = in
+			p.vectors = max(p.vectors, in.reads.vectors(), in.writes.vectors())
 			if _, is := in.row.fn.(branch); is {
 				todo = append(todo, in.target())
 				if in.row.op[gen] == branchAlways {

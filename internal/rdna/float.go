@@ -4,22 +4,16 @@ import "math"
 
 // f16 returns the number that 16 bits are.
 func f16(b uint64) float64 {
-	sign, exp, man := b>>15&1, int(b>>10&31), b&0x3ff
-	x := 0.0
-	switch exp {
-	case 0:
-		x = math.Ldexp(float64(man), -24)
-	case 31:
-		if x = math.Inf(1); man != 0 {
-			x = math.NaN()
-		}
-	default:
-		x = math.Ldexp(float64(man|0x400), exp-25)
+	sign, rest := uint32(b)>>15<<31, uint32(b)&0x7fff
+	switch {
+	case rest < 0x400: // denormals and zero
+		return float64(math.Float32frombits(math.Float32bits(float32(rest)*0x1p-24) | sign))
+	case rest > 0x7c00:
+		return math.NaN()
+	case rest == 0x7c00:
+		return float64(math.Float32frombits(0x7f800000 | sign))
 	}
-	if sign != 0 {
-		return math.Copysign(x, -1)
-	}
-	return x
+	return float64(math.Float32frombits((rest<<13 + 112<<23) | sign))
 }
 
 // toF16 rounds to 16 bits: to nearest even, or toward zero.
@@ -34,12 +28,15 @@ func toF16(x float64, toZero bool) uint64 {
 	case a == 0:
 		return sign
 	}
-	_, e := math.Frexp(a) // a = f * 2^e, f in [0.5, 1)
-	e = max(e, -13)       // below are denormals
-	units := math.Ldexp(a, 11-e)
+	e := int(math.Float64bits(a)>>52) - 1022 // a = f * 2^e, f in [0.5, 1)
+	e = max(e, -13)                          // below are denormals
+	if e > 16 {
+		e = 17 // too large, whatever the rest
+	}
+	units := a * math.Float64frombits(uint64(1023+11-e)<<52)
 	n := math.Floor(units)
-	if rest := units - n; !toZero && (rest > .5 || rest == .5 && math.Mod(n, 2) == 1) {
-		n++
+	if !toZero {
+		n = math.RoundToEven(units)
 	}
 	// n is the significand with its leading bit, so its carry goes to the exponent.
 	bits := uint64(n) + uint64(e+13)<<10

@@ -1,6 +1,9 @@
 package rdna
 
-import "math"
+import (
+	"math"
+	"math/bits"
+)
 
 // Registers by operand code: 0 to 127 are scalar, from firstVector on those of lanes.
 const (
@@ -133,6 +136,16 @@ func (s *regset) union(t *regset) {
 	for i := range s {
 		s[i] |= t[i]
 	}
+}
+
+// vectors is how many registers of lanes there are up to the last of the set.
+func (s *regset) vectors() int {
+	for i := len(s) - 1; i >= scalars/64; i-- {
+		if s[i] != 0 {
+			return 64*(i+1) - bits.LeadingZeros64(s[i]) - scalars
+		}
+	}
+	return 0
 }
 
 // meets returns a register that both sets have, as an operand code.

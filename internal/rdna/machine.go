@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // Kernel is a program and what a launch of RADV puts into registers for it. Code has the instructions and behind them
@@ -75,8 +76,13 @@ type machine struct {
 	counts  Counts
 	left    int64 // instructions
 	time    int64
-	groups  map[int]*groupOrder
+	groups  []*groupOrder
 	random  uint64
+
+	// What workgroups have one after the other.
+	idle   []*wave
+	shared []byte
+	cells  []sharedCell
 }
 
 // region is a buffer where it lies.
@@ -118,6 +124,7 @@ type wave struct {
 	out               lanes
 	scratch           []byte
 	queues            [counters][]pending
+	spans             [][]span // of accesses that have ended, for others
 	waiting           regset
 	signals, barriers int   // that the wave has signalled, and has waited for
 	issued, done      int   // stores to buffers, and those that a wait has seen to the end
@@ -133,7 +140,7 @@ type lanes [64]uint64
 
 // Run executes a launch. The error is a *Fault if the program is at fault.
 func Run(l *Launch) (Counts, error) {
-	m := &machine{Launch: l, program: l.Program, last: -1, left: l.Limit, groups: map[int]*groupOrder{}, random: 0x9e3779b97f4a7c15}
+	m := &machine{Launch: l, program: l.Program, last: -1, left: l.Limit, random: 0x9e3779b97f4a7c15}
 	if m.program == nil {
 		p, err := Decode(l.Gen, l.Kernel.Wave, l.Kernel.Code)
 		if err != nil {
@@ -198,9 +205,11 @@ func (m *machine) garbage() uint32 {
 
 // group runs a workgroup to its end.
 func (m *machine) group(at [3]int) error {
-	g := &group{m: m, at: at, number: len(m.groups), shared: make([]byte, m.Kernel.LDS), cells: make([]sharedCell, m.Kernel.LDS)}
-	g.order = &groupOrder{seen: -1}
-	m.groups[g.number] = g.order
+	if m.shared == nil {
+		m.shared, m.cells = make([]byte, m.Kernel.LDS), make([]sharedCell, m.Kernel.LDS)
+	}
+	g := &group{m: m, at: at, number: len(m.groups), shared: m.shared, cells: m.cells, order: &groupOrder{seen: -1}}
+	m.groups = append(m.groups, g.order)
 	for i := 0; i+4 <= len(g.shared); i += 4 {
 		x := m.garbage()
 		g.shared[i], g.shared[i+1], g.shared[i+2], g.shared[i+3] = byte(x), byte(x>>8), byte(x>>16), byte(x>>24)
@@ -225,6 +234,7 @@ func (m *machine) group(at [3]int) error {
 			}
 		}
 		if running == 0 {
+			m.idle = append(m.idle, g.waves...)
 			return nil
 		}
 		// All that run wait now, for as many signals as the barrier wants.
@@ -259,8 +269,12 @@ func (m *machine) group(at [3]int) error {
 // wave starts a wave of which so many lanes are on.
 func (g *group) wave(id, on int) *wave {
 	m, k := g.m, g.m.Kernel
-	w := &wave{g: g, m: m, id: id, lanes: k.Wave, prog: m.program, all: ^uint64(0) >> (64 - k.Wave), exec: ^uint64(0) >> (64 - on), invalidated: -1}
-	w.v = make([]uint32, vectors*w.lanes)
+	w := &wave{v: make([]uint32, m.program.vectors*k.Wave)}
+	if last := len(m.idle) - 1; last >= 0 {
+		w, m.idle = m.idle[last], m.idle[:last]
+	}
+	*w = wave{g: g, m: m, id: id, lanes: k.Wave, prog: m.program, all: ^uint64(0) >> (64 - k.Wave), exec: ^uint64(0) >> (64 - on), invalidated: -1,
+		v: w.v, spans: w.spans, scratch: w.scratch}
 	for i := range w.v {
 		w.v[i] = m.garbage()
 	}
@@ -291,11 +305,9 @@ func (g *group) wave(id, on int) *wave {
 		}
 	}
 	w.places()
-	if k.Scratch > 0 {
-		w.scratch = make([]byte, k.Scratch)
-		for i := range w.scratch {
-			w.scratch[i] = byte(m.garbage())
-		}
+	w.scratch = slices.Grow(w.scratch[:0], k.Scratch)[:k.Scratch]
+	for i := range w.scratch {
+		w.scratch[i] = byte(m.garbage())
 	}
 	m.counts.Wave++
 	return w

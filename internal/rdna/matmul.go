@@ -24,13 +24,18 @@ func (o matmul) run(w *wave, in *Inst) {
 	if o.float {
 		bits = 16
 	}
-	var a, b [16][16]uint64
+	var a, b [16][16]float64 // integers are exact
+	number := func(operand int, x uint64) float64 {
+		if o.float {
+			return o.a(x)
+		}
+		return float64(fieldOf(uint32(x), bits, in.src[operand].neg))
+	}
 	for i := range 16 {
 		for k := range 16 {
-			a[i][k], b[i][k] = w.element(in, 0, i, k, bits), w.element(in, 1, i, k, bits)
+			a[i][k], b[i][k] = number(0, w.element(in, 0, i, k, bits)), number(1, w.element(in, 1, i, k, bits))
 		}
 	}
-	signs := [2]bool{in.src[0].neg, in.src[1].neg}
 	type place struct{ reg, lane, at int }
 	var results [16][16]uint64
 	where := func(i, j int) place {
@@ -54,20 +59,19 @@ func (o matmul) run(w *wave, in *Inst) {
 			if o.short && in.gen == GFX11 && c.hi {
 				x >>= 16
 			}
-			if !o.float {
-				sum := signed(x)
-				for k := range 16 {
-					sum += fieldOf(uint32(a[i][k]), bits, signs[0]) * fieldOf(uint32(b[j][k]), bits, signs[1])
-				}
-				results[i][j] = low(sum)
-				continue
-			}
 			sum := float64(fval(x & 0xffffffff))
-			if o.short {
+			switch {
+			case !o.float:
+				sum = float64(signed(x))
+			case o.short:
 				sum = f16(x & 0xffff)
 			}
-			for k := range 16 {
-				sum += o.a(a[i][k]) * o.a(b[j][k])
+			for k, y := range &a[i] {
+				sum += y * b[j][k]
+			}
+			if !o.float {
+				results[i][j] = low(int64(sum))
+				continue
 			}
 			if results[i][j] = fbits(float32(sum)); o.short {
 				results[i][j] = toF16(sum, w.rtz16)

@@ -318,6 +318,9 @@ func (w *wave) track(in *Inst, o *transfer, where []lanes) {
 	switch {
 	case in.row.form == ds:
 		p.store = o.store
+		if last := len(w.spans) - 1; last >= 0 {
+			p.shared, w.spans = w.spans[last][:0], w.spans[:last]
+		}
 		for a := range where {
 			for l := range w.lanes {
 				if w.exec>>l&1 == 1 {

@@ -3,6 +3,7 @@ package rdna
 // sharedCell is who used a byte of shared memory last. Signals are counts of barriers that the wave had signalled by
 // then: another wave comes behind if it has waited for more.
 type sharedCell struct {
+	group       int32 // and 1, of which the rest is
 	writer      int32 // wave and 1
 	written     int32 // signals
 	readers     uint32
@@ -93,6 +94,9 @@ func (w *wave) signal() {
 func (w *wave) useShared(in *Inst, at, n int, store bool) bool {
 	for i := at; i < at+n; i++ {
 		c := &w.g.cells[i]
+		if int(c.group) != w.g.number+1 {
+			*c = sharedCell{group: int32(w.g.number) + 1}
+		}
 		if c.writer != 0 && int(c.writer) != w.id+1 && int(c.written) >= w.barriers {
 			w.fail(in, SharedRace, "byte %d of shared memory, which wave %d writes", i, c.writer-1)
 			return false
@@ -141,7 +145,7 @@ func (w *wave) ordered(c *cell) (ordered, fresh bool) {
 		}
 		return int(c.signals) < w.barriers && int(c.number) <= w.g.waves[c.wave].before(w.barriers), w.invalidated > w.passed
 	}
-	other, mine := w.m.groups[int(c.group)-1], w.g.order
+	other, mine := w.m.groups[c.group-1], w.g.order
 	seen := other.seen >= 0 && mine.seen > other.seen && (mine.seenBy == w.id || mine.signals < w.barriers)
 	return seen && int(c.number) <= other.published[c.wave], w.invalidated > mine.seen
 }

@@ -49,6 +49,14 @@ func (w *wave) wait(in *Inst, c counter, left int) {
 	if c == storeCount {
 		w.done += ended
 	}
+	if ended == 0 {
+		return
+	}
+	for i := range q[:ended] {
+		if q[i].shared != nil {
+			w.spans = append(w.spans, q[i].shared)
+		}
+	}
 	w.queues[c] = append(q[:0], q[ended:]...)
 	w.waiting = regset{}
 	for c := range w.queues {
