@@ -8,7 +8,15 @@ type runs interface{ run(w *wave, in *Inst) }
 // runner returns what executes the instruction, by the kind of its row's function.
 func runner(in *Inst) func(w *wave, in *Inst) {
 	if in.second != nil {
+		if x, y := quickOf(in), quickOf(in.second); x != nil && y != nil {
+			return quickBoth(x, y)
+		}
 		return runBoth
+	}
+	if in.row.form >= vop1 {
+		if q := quickOf(in); q != nil {
+			return q.runner()
+		}
 	}
 	if in.row.form < vop1 {
 		if f := scalarRunner(in.row.fn); f != nil {

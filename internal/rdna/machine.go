@@ -121,6 +121,7 @@ type wave struct {
 	mode              uint32 // as in the mode register: rounding in bits 0 to 3, denormals in 4 to 7
 	flush32, rtz16    bool
 	buf               [4]lanes
+	words             [5][64]uint32 // operands and results of quick instructions
 	out               lanes
 	scratch           []byte
 	queues            [counters][]pending
@@ -304,7 +305,7 @@ func (g *group) wave(id, on int) *wave {
 			w.s[k.GridAt+i] = uint32(n)
 		}
 	}
-	w.places()
+	w.whereabouts()
 	w.scratch = slices.Grow(w.scratch[:0], k.Scratch)[:k.Scratch]
 	for i := range w.scratch {
 		w.scratch[i] = byte(m.garbage())
@@ -313,8 +314,8 @@ func (g *group) wave(id, on int) *wave {
 	return w
 }
 
-// places puts the numbers of workgroup and wave where the generation has them.
-func (w *wave) places() {
+// whereabouts puts the numbers of workgroup and wave where the generation has them.
+func (w *wave) whereabouts() {
 	const ttmp7, ttmp8, ttmp9 = 115, 116, 117
 	rsrc2, at := w.m.Kernel.Rsrc2, w.g.at
 	next := int(rsrc2 >> 1 & 31) // behind the registers of the user

@@ -1,5 +1,7 @@
 package rdna
 
+import "encoding/binary"
+
 // memory is where an address leads.
 type memory struct {
 	data   []byte // from the address on
@@ -135,6 +137,29 @@ func (w *wave) at(in *Inst, l int) uint64 {
 	return (low | uint64(w.register(firstVector + m.addr + 1)[l])<<32) + uint64(in.imm)
 }
 
+// places are the addresses of all lanes that are on.
+func (w *wave) places(in *Inst, offset uint64, where *lanes) {
+	if in.row.form != global {
+		for l := range w.lanes {
+			if w.exec>>l&1 == 1 {
+				where[l] = in.wrapped(w.at(in, l) + offset)
+			}
+		}
+		return
+	}
+	low, base := w.register(firstVector+in.mem.addr), offset+uint64(in.imm)
+	if in.mem.saddr != nullReg {
+		base += w.scalar(in.mem.saddr, 2)
+		for l, x := range low {
+			where[l] = base + uint64(x)
+		}
+		return
+	}
+	for l, x := range w.register(firstVector + in.mem.addr + 1) {
+		where[l] = base + (uint64(low[l]) | uint64(x)<<32)
+	}
+}
+
 // bypasses reports whether a load asks no cache that other workgroups do not see.
 func (in *Inst) bypasses() bool {
 	if in.gen == GFX12 {
@@ -216,13 +241,12 @@ func (o transfer) run(w *wave, in *Inst) {
 	var where [2]lanes
 	offsets := o.addresses(in)
 	for a, offset := range offsets {
-		for l := range w.lanes {
-			if w.exec>>l&1 == 1 {
-				where[a][l] = in.wrapped(w.at(in, l) + offset)
-			}
-		}
+		w.places(in, offset, &where[a])
 	}
 	for a := range offsets {
+		if !o.store && o.loadPlain(w, in, &where[a], in.dst.code+a*o.registers()) {
+			continue
+		}
 		data := in.dst.code + a*o.registers()
 		if o.store {
 			data = firstVector + in.mem.data
@@ -245,16 +269,41 @@ func (o transfer) run(w *wave, in *Inst) {
 	w.track(in, &o, where[:len(offsets)])
 }
 
+// loadPlain loads whole words of all lanes if they lie in one buffer that nobody writes, and else does nothing.
+func (o transfer) loadPlain(w *wave, in *Inst, where *lanes, first int) bool {
+	if in.row.form != global || o.bytes < 4 || w.m.last < 0 {
+		return false
+	}
+	b := &w.m.buffers[w.m.last]
+	size := uint64(len(b.Data))
+	if b.Writable || size < uint64(o.bytes) {
+		return false
+	}
+	for l := range w.lanes {
+		if at := where[l] - b.base; w.exec>>l&1 == 1 && at > size-uint64(o.bytes) {
+			return false
+		}
+	}
+	for i := range o.bytes / 4 {
+		r := w.register(first + i)
+		for l := range r {
+			if w.exec>>l&1 == 1 {
+				r[l] = binary.LittleEndian.Uint32(b.Data[where[l]-b.base+uint64(4*i):])
+			}
+		}
+	}
+	return true
+}
+
 // move moves a lane's bytes.
 func (o transfer) move(w *wave, data, l int, b []byte) {
 	if o.bytes >= 4 {
 		for i := range o.bytes / 4 {
 			r := w.register(data + i)
 			if o.store {
-				x := r[l]
-				b[4*i], b[4*i+1], b[4*i+2], b[4*i+3] = byte(x), byte(x>>8), byte(x>>16), byte(x>>24)
+				binary.LittleEndian.PutUint32(b[4*i:], r[l])
 			} else {
-				r[l] = little(b[4*i:], 4)
+				r[l] = binary.LittleEndian.Uint32(b[4*i:])
 			}
 		}
 		return
@@ -465,6 +514,17 @@ func (o invalidate) run(w *wave, in *Inst) {
 }
 
 func (writeBack) run(w *wave, in *Inst) { w.issued++; w.begin(storeCount, pending{}) }
+
+// least is how many bytes the instruction takes at least, 0 if it takes none; halves of registers are 2.
+func (in *Inst) least() int {
+	switch o := in.row.fn.(type) {
+	case transfer:
+		return o.bytes
+	case scalarLoad:
+		return o.bytes
+	}
+	return 0
+}
 
 // memoryRegisters adds the registers that an instruction of memory uses to those of its fields.
 func (in *Inst) memoryRegisters() {

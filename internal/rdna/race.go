@@ -2,6 +2,8 @@ package rdna
 
 // sharedCell is who used a byte of shared memory last. Signals are counts of barriers that the wave had signalled by
 // then: another wave comes behind if it has waited for more.
+//
+// A cell stands for as many bytes as the program takes at least.
 type sharedCell struct {
 	group       int32 // and 1, of which the rest is
 	writer      int32 // wave and 1
@@ -27,7 +29,7 @@ type shadow struct {
 
 const pageBytes = 4096
 
-// cell is the last write to a byte of a buffer, and the last read.
+// cell is the last write to some bytes of a buffer, and the last read.
 type cell struct {
 	group, wave int32 // and 1, of the group
 	signals     int32
@@ -77,8 +79,9 @@ func (w *wave) signal() {
 	w.m.counts.Barriers++
 	for _, p := range w.queues[sharedCount] {
 		for _, s := range p.shared {
-			for i := range s.n {
-				c := &w.g.cells[s.at+i]
+			each := w.prog.shared
+			for i := s.at / each; i < (s.at+s.n+each-1)/each; i++ {
+				c := &w.g.cells[i]
 				if p.store && int(c.writer) == w.id+1 {
 					c.written = int32(w.signals)
 				}
@@ -92,13 +95,14 @@ func (w *wave) signal() {
 
 // useShared notes an access to shared memory and faults one that nothing orders behind another's.
 func (w *wave) useShared(in *Inst, at, n int, store bool) bool {
-	for i := at; i < at+n; i++ {
+	each := w.prog.shared
+	for i := at / each; i < (at+n+each-1)/each; i++ {
 		c := &w.g.cells[i]
 		if int(c.group) != w.g.number+1 {
 			*c = sharedCell{group: int32(w.g.number) + 1}
 		}
 		if c.writer != 0 && int(c.writer) != w.id+1 && int(c.written) >= w.barriers {
-			w.fail(in, SharedRace, "byte %d of shared memory, which wave %d writes", i, c.writer-1)
+			w.fail(in, SharedRace, "byte %d of shared memory, which wave %d writes", i*each, c.writer-1)
 			return false
 		}
 		if !store {
@@ -109,7 +113,7 @@ func (w *wave) useShared(in *Inst, at, n int, store bool) bool {
 			continue
 		}
 		if others := c.readers &^ (1 << w.id); others != 0 && int(c.readSignals) >= w.barriers {
-			w.fail(in, SharedRace, "byte %d of shared memory, which wave %d reads", i, firstLane(uint64(others)))
+			w.fail(in, SharedRace, "byte %d of shared memory, which wave %d reads", i*each, firstLane(uint64(others)))
 			return false
 		}
 		c.writer, c.written = int32(w.id)+1, int32(w.signals)
@@ -154,7 +158,8 @@ func (w *wave) ordered(c *cell) (ordered, fresh bool) {
 // a load only returns false: what it finds must not matter.
 func (w *wave) useBuffer(in *Inst, b, at, n int, store, bypass bool) bool {
 	s := &w.m.buffers[b].shadow
-	for i := at; i < at+n; i++ {
+	each := w.prog.global
+	for i := at / each; i < (at+n+each-1)/each; i++ {
 		c := s.cell(i)
 		if c.group != 0 {
 			ordered, fresh := w.ordered(c)
@@ -162,11 +167,11 @@ func (w *wave) useBuffer(in *Inst, b, at, n int, store, bypass bool) bool {
 				return false
 			}
 			if !ordered {
-				w.fail(in, GlobalRace, "byte %d of %s, which wave %d of workgroup %d stores", i, w.m.buffers[b].Name, c.wave, c.group-1)
+				w.fail(in, GlobalRace, "byte %d of %s, which wave %d of workgroup %d stores", i*each, w.m.buffers[b].Name, c.wave, c.group-1)
 				return false
 			}
 			if !fresh && !store && !bypass {
-				w.fail(in, Stale, "byte %d of %s, which workgroup %d stored, may lie in a cache as it was", i, w.m.buffers[b].Name, c.group-1)
+				w.fail(in, Stale, "byte %d of %s, which workgroup %d stored, may lie in a cache as it was", i*each, w.m.buffers[b].Name, c.group-1)
 				return false
 			}
 		}
@@ -177,7 +182,7 @@ func (w *wave) useBuffer(in *Inst, b, at, n int, store, bypass bool) bool {
 		if r := *c; r.readGroup != 0 && !w.m.Ahead {
 			read := cell{group: r.readGroup, wave: r.readWave, signals: r.readSignals, number: -1}
 			if ordered, _ := w.ordered(&read); !ordered {
-				w.fail(in, GlobalRace, "byte %d of %s, which wave %d of workgroup %d reads", i, w.m.buffers[b].Name, r.readWave, r.readGroup-1)
+				w.fail(in, GlobalRace, "byte %d of %s, which wave %d of workgroup %d reads", i*each, w.m.buffers[b].Name, r.readWave, r.readGroup-1)
 				return false
 			}
 		}

@@ -22,8 +22,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
-// whole makes TestPlans compare all tokens of all models; else it compares a few.
-var whole = flag.Bool("whole", false, "emulate plans for 200 tokens")
+// tokens is how many TestPlans compares of all models; without it, a few of some.
+var tokens = flag.Int("tokens", 0, "emulate all plans for so many tokens")
 
 func TestDriver(t *testing.T) {
 	drivertest.Test(t, func(t *testing.T) driver.Device { return open(t, "gfx1201").Verbs() })
@@ -51,8 +51,8 @@ func TestPlans(t *testing.T) {
 		{"gopher-chat", "gfx1201-nomatrix", "<|im_start|>user\nWhat does strings.Cut do?<|im_end|>\n<|im_start|>assistant\n", 0},
 		{"gopher-chat", "gfx1100", "<|im_start|>user\nWhat does strings.Cut do?<|im_end|>\n<|im_start|>assistant\n", 0},
 	} {
-		if *whole {
-			c.tokens = 200
+		if *tokens > 0 {
+			c.tokens = *tokens
 		}
 		if c.tokens == 0 {
 			continue
