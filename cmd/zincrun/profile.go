@@ -29,7 +29,10 @@ and operations that the site must do. Spearman's rank correlation over the rows 
 have the order of the times. Each time includes the dispatch's barrier,
 also where the plan itself needs none, so the sum is an upper bound of the step.
 
-zincc inspect --html report.html --measured FILE shows the --json output beside the predictions.`,
+zincc inspect --html report.html --measured FILE shows the --json output beside the predictions.
+
+On an emulated device (--device rdna:gfx1100) there are no times: it shows what waves execute, in thousands, and what
+they move, beside the bytes that the site must move.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var plan planFlags
 		entry := f.String("entry", "decode/1", "the entry; zincc inspect lists them")
@@ -57,6 +60,16 @@ zincc inspect --html report.html --measured FILE shows the --json output beside 
 			}
 			if i := slices.IndexFunc(o.Plan.Entries, func(e plans.Entry) bool { return e.Name == *entry }); i >= 0 && *rows == 0 {
 				*rows = o.Plan.Entries[i].Rows
+			}
+			if x, is := o.Exec.(*emulated); is {
+				t, err := x.profile(ctx, o.Plan, *entry, *rows, *depth)
+				if err != nil {
+					return err
+				}
+				if *asJSON {
+					return table.WriteJSON(cli.Stdout, t)
+				}
+				return table.WriteText(cli.Stdout, t)
 			}
 			bar := cli.NewProgress("profiling", 0)
 			list, err := runtime.Profile(ctx, o.Plan, o.Exec, *entry, *rows, *depth, *repeats)

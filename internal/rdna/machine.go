@@ -79,6 +79,9 @@ type machine struct {
 	groups  []*groupOrder
 	random  uint64
 
+	noise   []uint32 // what registers begin with, at some place of it
+	classes [classes]int64
+
 	// What workgroups have one after the other.
 	idle   []*wave
 	shared []byte
@@ -127,11 +130,13 @@ type wave struct {
 	queues            [counters][]pending
 	spans             [][]span // of accesses that have ended, for others
 	waiting           regset
-	signals, barriers int   // that the wave has signalled, and has waited for
-	issued, done      int   // stores to buffers, and those that a wait has seen to the end
-	doneAt            []int // done at each signal
-	invalidated       int64 // when the wave's caches forgot what they held
-	passed            int64 // when it passed its last barrier
+	open              int      // accesses in the queues
+	where             [2]lanes // addresses
+	signals, barriers int      // that the wave has signalled, and has waited for
+	issued, done      int      // stores to buffers, and those that a wait has seen to the end
+	doneAt            []int    // done at each signal
+	invalidated       int64    // when the wave's caches forgot what they held
+	passed            int64    // when it passed its last barrier
 	ended             bool
 	fault             *Fault
 }
@@ -157,7 +162,11 @@ func Run(l *Launch) (Counts, error) {
 	}
 	m.code = make([]byte, 0, 4*len(l.Kernel.Code))
 	for _, w := range l.Kernel.Code {
-		m.code = append(m.code, byte(w), byte(w>>8), byte(w>>16), byte(w>>24))
+		m.code = binary.LittleEndian.AppendUint32(m.code, w)
+	}
+	m.noise = make([]uint32, m.program.vectors*l.Kernel.Wave+64)
+	for i := range m.noise {
+		m.noise[i] = m.garbage()
 	}
 	for _, b := range l.Args {
 		at := m.buffer(b)
@@ -172,12 +181,12 @@ func Run(l *Launch) (Counts, error) {
 		for y := range l.Grid[1] {
 			for x := range l.Grid[0] {
 				if err := m.group([3]int{x, y, z}); err != nil {
-					return m.counts, err
+					return m.total(), err
 				}
 			}
 		}
 	}
-	return m.counts, nil
+	return m.total(), nil
 }
 
 // buffer returns the number of a buffer.
@@ -276,9 +285,7 @@ func (g *group) wave(id, on int) *wave {
 	}
 	*w = wave{g: g, m: m, id: id, lanes: k.Wave, prog: m.program, all: ^uint64(0) >> (64 - k.Wave), exec: ^uint64(0) >> (64 - on), invalidated: -1,
 		v: w.v, spans: w.spans, scratch: w.scratch}
-	for i := range w.v {
-		w.v[i] = m.garbage()
-	}
+	copy(w.v, m.noise[m.garbage()%64:])
 	for i := range w.s {
 		w.s[i] = m.garbage()
 	}
@@ -357,8 +364,8 @@ func (w *wave) run() {
 			return
 		}
 		w.m.time++
-		w.count(in)
-		if w.waiting != (regset{}) {
+		w.m.classes[in.row.class]++
+		if w.open > 0 {
 			w.checkWaited(in)
 		}
 		if w.m.Seen != nil && in.row.class != waits {
@@ -376,20 +383,12 @@ func (w *wave) run() {
 	}
 }
 
-func (w *wave) count(in *Inst) {
-	c := &w.m.counts
-	switch in.row.class {
-	case waits:
-		c.Waits++
-		return
-	case vectorOp:
-		c.Vector++
-	case scalarOp:
-		c.Scalar++
-	case matrixOp:
-		c.Matrix++
-	}
-	c.Instructions++
+// total adds up what was counted by class.
+func (m *machine) total() Counts {
+	c := &m.counts
+	c.Waits, c.Vector, c.Scalar, c.Matrix = m.classes[waits], m.classes[vectorOp], m.classes[scalarOp], m.classes[matrixOp]
+	c.Instructions = m.classes[other] + c.Vector + c.Scalar + c.Matrix
+	return *c
 }
 
 // fail ends the run with a fault of an instruction.

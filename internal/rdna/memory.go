@@ -238,7 +238,7 @@ func (o transfer) run(w *wave, in *Inst) {
 		w.issued++
 	}
 	// All addresses are read first: what is loaded may come to where they are.
-	var where [2]lanes
+	where := &w.where
 	offsets := o.addresses(in)
 	for a, offset := range offsets {
 		w.places(in, offset, &where[a])

@@ -65,3 +65,16 @@ type Counts struct {
 	LoadedBytes, StoredBytes, SharedBytes     int64
 	ScalarBytes, ScratchBytes, Barriers, Wave int64
 }
+
+// Add adds the counts of another run.
+func (c *Counts) Add(o *Counts) {
+	to, from := c.fields(), o.fields()
+	for i := range to {
+		*to[i] += *from[i]
+	}
+}
+
+func (c *Counts) fields() []*int64 {
+	return []*int64{&c.Instructions, &c.Waits, &c.Vector, &c.Scalar, &c.Matrix, &c.GlobalLoads, &c.GlobalStores, &c.ScalarLoads, &c.SharedLoads,
+		&c.SharedStores, &c.Atomics, &c.LoadedBytes, &c.StoredBytes, &c.SharedBytes, &c.ScalarBytes, &c.ScratchBytes, &c.Barriers, &c.Wave}
+}

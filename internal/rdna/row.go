@@ -126,6 +126,7 @@ const (
 	vectorOp
 	scalarOp
 	matrixOp
+	classes
 )
 
 // spec is a line of a table: the opcodes in gfx11 and gfx12, the name, or both names with a bar between, and the types

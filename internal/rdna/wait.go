@@ -34,6 +34,7 @@ type (
 func (w *wave) begin(c counter, p pending) {
 	w.queues[c] = append(w.queues[c], p)
 	w.waiting.union(&p.fills)
+	w.open++
 }
 
 // wait ends all accesses but the youngest left. Scalar loads overtake one another: of them only 0 says anything.
@@ -58,6 +59,7 @@ func (w *wave) wait(in *Inst, c counter, left int) {
 		}
 	}
 	w.queues[c] = append(q[:0], q[ended:]...)
+	w.open -= ended
 	w.waiting = regset{}
 	for c := range w.queues {
 		for i := range w.queues[c] {
