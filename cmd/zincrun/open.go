@@ -28,7 +28,7 @@ type planFlags struct {
 }
 
 func (o *planFlags) declare(f *pflag.FlagSet) {
-	f.StringVar(&o.device, "device", "auto", "where to run: auto, cuda, cuda:I, vulkan, vulkan:I (zincrun devices lists them), cpu or host")
+	f.StringVar(&o.device, "device", "auto", "where to run: auto, cuda, cuda:I, vulkan, vulkan:I (zincrun devices lists them), cpu, host, or rdna:gfx1100 and the like: AMD's code without the GPU, slowly")
 	f.StringVar(&o.backend, "backend", "", "with a model file: use only this backend: cuda, vulkan, cpu or host (default the fastest)")
 	f.StringVar(&o.model, "model", "", "the model file, if it has moved since compilation")
 	f.Var(&o.ctx, "ctx", "with a model file: positions of the KV cache, such as 4096 or 128k (default as many as fit the memory and the model has)")

@@ -54,7 +54,8 @@ type Launch struct {
 }
 
 // Where things lie: a buffer has a window of addresses of its own unless the launch says where it lies, and begins so
-// that most cross a multiple of 4 GiB. The high half of the address of the push constants is what RADV's null device puts into code.
+// that most cross a multiple of 4 GiB. The high half of the address of the push constants is what RADV's null device
+// puts into code.
 const (
 	window   = 1 << 40
 	inWindow = 0xfffff000

@@ -200,5 +200,8 @@ func parse(name string) (kind string, index int, err error) {
 			return kind, index, nil
 		}
 	}
+	for _, a := range more {
+		want = append(want, a.name+":NAME")
+	}
 	return "", 0, fmt.Errorf("unknown device %q: want %s", name, list(want))
 }

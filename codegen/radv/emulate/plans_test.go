@@ -22,8 +22,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
-// tokens is how many TestPlans compares of all models; without it, a few of some.
-var tokens = flag.Int("tokens", 0, "emulate all plans for so many tokens")
+// whole makes TestPlans compare many tokens of all models; else it compares a few of some.
+var whole = flag.Bool("whole", false, "emulate plans for 200 tokens")
 
 func TestDriver(t *testing.T) {
 	drivertest.Test(t, func(t *testing.T) driver.Device { return open(t, "gfx1201").Verbs() })
@@ -38,21 +38,27 @@ func open(t *testing.T, name string) *emulate.Device {
 	return d
 }
 
+const (
+	code = "// path: sort/search.go\npackage sort\n\n// Search"
+	chat = "<|im_start|>user\nWhat does strings.Cut do?<|im_end|>\n<|im_start|>assistant\n"
+)
+
 // TestPlans answers as the oracle does, token for token.
 func TestPlans(t *testing.T) {
 	for _, c := range []struct {
 		model, target, prompt string
 		tokens                int // of a sample; 0: none
+		all                   int
 	}{
-		{"gopher", "gfx1201-nomatrix", "// path: sort/search.go\npackage sort\n\n// Search", 3},
-		{"gopher", "gfx1100", "// path: sort/search.go\npackage sort\n\n// Search", 3},
-		{"gopher-moe", "gfx1201-nomatrix", "// path: sort/search.go\npackage sort\n\n// Search", 0},
-		{"gopher-moe", "gfx1100", "// path: sort/search.go\npackage sort\n\n// Search", 2},
-		{"gopher-chat", "gfx1201-nomatrix", "<|im_start|>user\nWhat does strings.Cut do?<|im_end|>\n<|im_start|>assistant\n", 0},
-		{"gopher-chat", "gfx1100", "<|im_start|>user\nWhat does strings.Cut do?<|im_end|>\n<|im_start|>assistant\n", 0},
+		{"gopher", "gfx1201-nomatrix", code, 2, 200},
+		{"gopher", "gfx1100", code, 2, 200},
+		{"gopher-moe", "gfx1201-nomatrix", code, 0, 32},
+		{"gopher-moe", "gfx1100", code, 2, 32},
+		{"gopher-chat", "gfx1201-nomatrix", chat, 0, 32},
+		{"gopher-chat", "gfx1100", chat, 0, 32},
 	} {
-		if *tokens > 0 {
-			c.tokens = *tokens
+		if *whole {
+			c.tokens = c.all
 		}
 		if c.tokens == 0 {
 			continue
