@@ -54,6 +54,44 @@ func (f *format) take(id int32) bool {
 	return f.matcher.Over()
 }
 
+// Bounds of a forced run.
+const (
+	longestRun = 256 // bytes that are looked at at a time
+	mostForced = 64  // tokens
+)
+
+// run returns the tokens that must come next: where one alone may, that one; else, of bytes that alone may, the tokens
+// that encode writes. The last one of these is left to the model, if the answer goes on: there may be a longer one.
+func (f *format) run(encode func(text string) []int32) (tokens []int32) {
+	if !f.begun {
+		return nil
+	}
+	m := f.matcher.Clone()
+	for len(tokens) < mostForced && !m.Over() && m.Err() == nil {
+		text := string(m.Forced(longestRun))
+		if text == "" {
+			break
+		}
+		list := encode(text)
+		if whole := m.Clone(); len(list) > 0 && !(whole.AcceptText(text) && whole.Over()) {
+			list = list[:len(list)-1]
+		}
+		n := 0
+		for n < len(list) && m.Accept(list[n]) {
+			n++
+		}
+		if n == 0 {
+			id, only := m.Mask().Only()
+			if !only || !m.Accept(id) {
+				break
+			}
+			list, n = []int32{id}, 1
+		}
+		tokens = append(tokens, list[:n]...)
+	}
+	return tokens
+}
+
 // draw chooses a token within the format, where it has begun. It begins with the first token that is no reasoning.
 func (s *seq) draw(logits []float32, forbidden []int32) (int32, error) {
 	f := s.format

@@ -113,3 +113,54 @@ func TestFormatBehindReasoning(t *testing.T) {
 		t.Errorf("at once: %q %v", a.text, a.err)
 	}
 }
+
+// TestForcedRuns counts steps of answers of which much is forced: runs of it go through the model together, and change
+// no token, be they alone or beside others, with probabilities or without.
+func TestForcedRuns(t *testing.T) {
+	m := loadModel(t, "gopher-chat", 512, 4)
+	e := m.start(t, engine.Options{})
+	g, err := grammar.GBNF(`root ::= "The language Go was announced in November " year " by its three authors at Google, who are " ("Griesemer, Pike and Thompson" | "others") "." ` +
+		"\n" + `year ::= [12] [0-9]{3}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := engine.Request{Prompt: m.encode("<|im_start|>user\nGo?<|im_end|>\n<|im_start|>assistant\n"), Max: 100, Sampling: sample.Neutral(), TopLogprobs: -1, Format: g}
+	r.Sampling.Temp = 0
+	steps := func() (n int64) {
+		for _, s := range e.Stats().Entries {
+			n += s.Steps
+		}
+		return n
+	}
+	before := steps()
+	alone := ask(t.Context(), e, r)
+	taken := steps() - before
+	if alone.err != nil || alone.done.Reason != engine.Stopped {
+		t.Fatalf("%q: %v, %v", alone.text, alone.done, alone.err)
+	}
+	t.Logf("%d tokens in %d steps: %q", len(alone.tokens), taken, alone.text)
+	if int(taken) > len(alone.tokens)/2 {
+		t.Errorf("%d steps for %d tokens", taken, len(alone.tokens))
+	}
+	single := r
+	single.TopLogprobs = 0
+	free := r
+	free.Format = nil
+	results := make([]result, 3)
+	var all errgroup.Group
+	for i, r := range []engine.Request{single, r, free} {
+		all.Go(func() error {
+			results[i] = ask(t.Context(), e, r)
+			return nil
+		})
+	}
+	all.Wait()
+	for i, a := range results[:2] {
+		if a.err != nil || !slices.Equal(a.tokens, alone.tokens) {
+			t.Errorf("%d: %v: %q", i, a.err, a.text)
+		}
+	}
+	if again := ask(t.Context(), e, free); !slices.Equal(again.tokens, results[2].tokens) {
+		t.Errorf("beside runs %q, alone %q", results[2].text, again.text)
+	}
+}

@@ -19,13 +19,14 @@ type seq struct {
 	out     *feed
 	sampler *sample.Sampler // nil: the device chooses
 	format  *format         // nil: the answer may be anything
-	ends    []int32         // tokens that end the answer
+	bias    map[int32]float64
+	ends    []int32 // tokens that end the answer
 	slot    *slot
 	ending  string // why it is to end
 	ended   bool
 	restore runtime.State // what the slot must get before the prompt goes on
 	exact   bool          // the slot holds what a run without cache would have written
-	next    int32         // chosen, not yet in the slot
+	next    []int32       // chosen, not yet in the slot: the last one, and before it those of a forced run
 	answer  []int32
 	forced  []int32 // comes next, whatever the logits
 	open    bool    // reasoning
@@ -44,6 +45,7 @@ func newSeq(ctx context.Context, r *Request, tok *text.Tokenizer) *seq {
 		s.ends = append(s.ends, tok.EOG()...)
 	}
 	if p := allowed(r.Sampling, tok.Suppressed()); !p.Greedy() || r.Min > 0 || r.Format != nil {
+		s.bias = p.Bias
 		s.sampler = sample.New(p, func(id int32) string { return tok.Piece(id, true) })
 		s.sampler.Read(r.Prompt)
 	}
@@ -116,7 +118,7 @@ func (s *seq) accept(c choice, room int) string {
 		return Stopped
 	}
 	over := s.format != nil && s.format.take(c.id)
-	s.answer, s.next = append(s.answer, c.id), c.id
+	s.answer, s.next = append(s.answer, c.id), append(s.next, c.id)
 	s.usage.Completion++
 	if s.sampler != nil {
 		s.sampler.Accept(c.id)

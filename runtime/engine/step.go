@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/sample"
+	"github.com/zincc-dev/zincc/runtime/text"
 )
 
 // launch runs an entry on the rows of the block, times in a row, and returns how long that took. A
@@ -60,7 +62,7 @@ func (e *Engine) prefill(s *seq, entry *plans.Entry, n int) (time.Duration, erro
 		e.finish(s, Length, nil)
 		return took, nil
 	}
-	return took, e.choose(entry, []*seq{s}, row)
+	return took, e.choose(entry, []*seq{s}, []int{row})
 }
 
 // fed notes that n more tokens of a prompt are in the slot.
@@ -115,24 +117,34 @@ func (e *Engine) decodeAll(all []*seq) error {
 	return nil
 }
 
-// decode feeds the chosen token of each sequence and chooses the next ones.
+// decode feeds the chosen tokens of each sequence, as many as there are rows for, and chooses the next ones.
 func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
 	times := e.burst(entry, group, depth)
+	entry, rows := e.share(entry, group)
 	e.block.Reset()
-	for _, s := range group {
-		e.block.Add(s.next, len(s.slot.tokens), s.slot.index)
+	for i, s := range group {
+		for k, t := range s.next[:rows[i]] {
+			e.block.Add(t, len(s.slot.tokens)+k, s.slot.index)
+		}
 	}
 	if _, err := e.launch(entry, depth, times); err != nil {
 		return err
 	}
 	defer func(began time.Time) { e.host.add(time.Since(began).Seconds()) }(time.Now())
-	for _, s := range group {
-		s.slot.tokens = append(s.slot.tokens, s.next)
-		s.slot.at += times
+	chosen, last, row := group[:0:0], []int(nil), 0
+	for i, s := range group {
+		n := rows[i]
+		row += n
+		s.slot.tokens = append(s.slot.tokens, s.next[:n]...)
+		s.next = append(s.next[:0], s.next[n:]...)
+		s.slot.at += n - 1 + times
 		s.slot.low = e.rings.Written(s.slot.low, s.slot.at)
+		if len(s.next) == 0 {
+			chosen, last = append(chosen, s), append(last, row-1)
+		}
 	}
 	if times == 1 {
-		return e.choose(entry, group, 0)
+		return e.choose(entry, chosen, last)
 	}
 	out, err := e.exec.Ints(ir.StepOut)
 	if err != nil {
@@ -145,10 +157,30 @@ func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
 	}
 	for r, s := range group {
 		for i := 0; i < times && s.ending == ""; i++ {
+			s.next = s.next[:0]
 			e.deliver(s, choice{id: out[i*len(group)+r]}, times-1-i)
 		}
 	}
-	return e.conclude(entry, group, 0)
+	return e.conclude(entry, group, last)
+}
+
+// share gives each sequence rows for its chosen tokens: one, and more to those that have a forced run, in the narrowest
+// entry that has them. Rows of exact steps have the bits of a step of their own, so that runs change no answer.
+func (e *Engine) share(entry *plans.Entry, group []*seq) (*plans.Entry, []int) {
+	widest := e.prompts.decode[len(e.prompts.decode)-1]
+	rows, total := make([]int, len(group)), len(group)
+	for i, s := range group {
+		more := min(len(s.next), widest.Run) - 1
+		more = max(0, min(more, widest.Rows-total))
+		rows[i] = 1 + more
+		total += more
+	}
+	for _, c := range e.prompts.decode {
+		if entry.Rows < total {
+			entry = c
+		}
+	}
+	return entry, rows
 }
 
 // burst is how many tokens the device chooses in one submission: one, if the host chooses, a prompt is
@@ -178,19 +210,19 @@ func (e *Engine) burst(entry *plans.Entry, group []*seq, depth int) int {
 	return max(1, n)
 }
 
-// choose takes the next token of each sequence from a step that has run: of the first from row first on.
-func (e *Engine) choose(entry *plans.Entry, group []*seq, first int) error {
+// choose takes the next token of each sequence from a row of a step that has run.
+func (e *Engine) choose(entry *plans.Entry, group []*seq, row []int) error {
 	ids, err := e.exec.Ints(entry.Next)
 	if err != nil {
 		return err
 	}
 	host := false
 	for i, s := range group {
-		host = host || s.onHost() && !s.follows(ids[first+i])
+		host = host || s.onHost() && !s.follows(ids[row[i]])
 	}
 	var logits [][]float32
 	if host {
-		if logits, err = e.rows(entry, group, first); err != nil {
+		if logits, err = e.rows(entry, row); err != nil {
 			return err
 		}
 	}
@@ -202,11 +234,11 @@ func (e *Engine) choose(entry *plans.Entry, group []*seq, first int) error {
 	var wait sync.WaitGroup
 	for i, s := range group {
 		r := &results[i]
-		if !s.onHost() || s.follows(ids[first+i]) {
-			r.id = ids[first+i]
+		if !s.onHost() || s.follows(ids[row[i]]) {
+			r.id = ids[row[i]]
 			continue
 		}
-		one := func() { r.choice, r.err = s.choose(logits[i], ids[first+i]) }
+		one := func() { r.choice, r.err = s.choose(logits[i], ids[row[i]]) }
 		if i == len(group)-1 {
 			one()
 		} else {
@@ -219,30 +251,58 @@ func (e *Engine) choose(entry *plans.Entry, group []*seq, first int) error {
 			e.finish(s, Failed, s.explain(err))
 		} else {
 			e.deliver(s, results[i].choice, 0)
+			e.force(s)
 		}
 	}
-	return e.conclude(entry, group, first)
+	return e.conclude(entry, group, row)
 }
 
 // deliver gives a chosen token to its sequence, which may come to its end with it. ahead is how
 // many tokens from it on are in the slot already.
 func (e *Engine) deliver(s *seq, c choice, ahead int) {
-	s.ending = s.accept(c, e.plan.Header.Ctx-len(s.slot.tokens)+ahead)
+	s.ending = s.accept(c, e.plan.Header.Ctx-len(s.slot.tokens)-len(s.next)+ahead)
 	e.generated++
+}
+
+// force gives a sequence what its format has come next. It is in the slot with the next step, or the next ones; where
+// probabilities are asked for, each token has a step of its own.
+func (e *Engine) force(s *seq) {
+	if s.format == nil || s.ending != "" || len(s.forced) > 0 || s.ended {
+		return
+	}
+	run := s.format.run(func(s string) []int32 { return e.tok.Encode(s, text.EncodeOptions{}) })
+	if i := slices.IndexFunc(run, s.unforced); i >= 0 {
+		run = run[:i]
+	}
+	if s.req.TopLogprobs >= 0 {
+		s.forced = run
+		return
+	}
+	for _, id := range run {
+		if s.ending == "" {
+			e.deliver(s, choice{id: id}, 0)
+		}
+	}
+}
+
+// unforced says whether a token is left to the sampler, which may not take it, or end with it.
+func (s *seq) unforced(id int32) bool {
+	_, biased := s.bias[id]
+	return biased || slices.Contains(s.ends, id)
 }
 
 // conclude ends the sequences that have come to their end. Where the device chose, it looks at the last
 // logits: a device passes over NaNs, and takes token 0 if there is nothing else.
-func (e *Engine) conclude(entry *plans.Entry, group []*seq, first int) error {
+func (e *Engine) conclude(entry *plans.Entry, group []*seq, row []int) error {
 	var logits [][]float32
 	for i, s := range group {
-		if s.ended || s.ending == "" && s.next != 0 {
+		if s.ended || s.ending == "" && s.next[len(s.next)-1] != 0 {
 			continue
 		}
 		if s.sampler == nil {
 			if logits == nil {
 				var err error
-				if logits, err = e.rows(entry, group, first); err != nil {
+				if logits, err = e.rows(entry, row); err != nil {
 					return err
 				}
 			}
@@ -258,8 +318,8 @@ func (e *Engine) conclude(entry *plans.Entry, group []*seq, first int) error {
 	return nil
 }
 
-// rows returns the logits of the sequences.
-func (e *Engine) rows(entry *plans.Entry, group []*seq, first int) ([][]float32, error) {
+// rows returns the logits of rows.
+func (e *Engine) rows(entry *plans.Entry, row []int) ([][]float32, error) {
 	all, err := e.exec.Floats(entry.Logits)
 	if err != nil {
 		return nil, err
@@ -269,9 +329,9 @@ func (e *Engine) rows(entry *plans.Entry, group []*seq, first int) ([][]float32,
 		n = entry.Rows
 	}
 	v := len(all) / n
-	rows := make([][]float32, len(group))
-	for i := range rows {
-		rows[i] = all[(first+i)*v:][:v]
+	rows := make([][]float32, len(row))
+	for i, r := range row {
+		rows[i] = all[r*v:][:v]
 	}
 	return rows, nil
 }
