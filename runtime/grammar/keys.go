@@ -160,8 +160,8 @@ func (k *keys) step(b byte, s *machine.State) bool {
 		k.mode = between
 		if was == inKey {
 			top.key = false
-			var name string
-			if json.Unmarshal([]byte(`"`+string(k.raw)+`"`), &name) != nil {
+			name := string(k.raw)
+			if strings.IndexByte(name, '\\') >= 0 && json.Unmarshal([]byte(`"`+name+`"`), &name) != nil {
 				return true // the machine refuses it
 			}
 			if slices.Contains(top.names, name) {

@@ -196,7 +196,11 @@ func (m *Matcher) distinct(mask Mask) Mask {
 	} else {
 		m.opening(out)
 	}
-	for _, id := range m.v.quoted {
+	list := m.v.quoted
+	if m.keys.mode != between {
+		list = m.v.reopen // the first quote ends the string, and without has seen to it if that is a key
+	}
+	for _, id := range list {
 		if out.Has(id) && m.repeats(m.v.pieces[id]) {
 			out.clear(id)
 		}

@@ -23,6 +23,7 @@ type Vocabulary struct {
 	all     []trie
 	slices  []slice // by class
 	quoted  []int32 // tokens with two quotes and more
+	reopen  []int32 // of these, those that write a name, or begin one, behind the end of a string
 	openers []opener
 	quotes  quotes
 	// In code points: the longest token, and of quotes the longest one or head.
@@ -97,6 +98,9 @@ func NewVocabulary(pieces []string, ends []int32) *Vocabulary {
 		order = append(order, int32(id))
 		if strings.Count(p, `"`) > 1 {
 			v.quoted = append(v.quoted, int32(id))
+			if strings.Count(p, `"`) > 2 || !strings.HasSuffix(p, `"`) {
+				v.reopen = append(v.reopen, int32(id))
+			}
 		}
 	}
 	v.openers = openersOf(order, v.pieces)

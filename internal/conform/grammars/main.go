@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"github.com/zincc-dev/zincc/runtime/grammar"
 )
 
 // options are the flags.
@@ -29,6 +31,7 @@ type options struct {
 	steps      int
 	walks      int
 	cpu        bool
+	orders     map[*grammar.Vocabulary][]int32 // tokens by their text
 }
 
 var commands = map[string]func(o *options, args []string) error{
@@ -36,7 +39,7 @@ var commands = map[string]func(o *options, args []string) error{
 }
 
 func main() {
-	o := options{}
+	o := options{orders: map[*grammar.Vocabulary][]int32{}}
 	pflag.StringSliceVar(&o.tokenizers, "tokenizer", nil, "tokenizer.json of a model")
 	pflag.IntVar(&o.states, "states", 10000, "how many states masks compares")
 	pflag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the random walks")

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
+	"slices"
+	"sort"
+	"strings"
 
 	"github.com/zincc-dev/zincc/runtime/grammar"
 )
@@ -65,8 +68,8 @@ func masks(o *options, args []string) error {
 			}
 			if r.IntN(4) == 0 && states < o.states {
 				states++
-				for id := range int32(v.Len()) {
-					if have, want := mask.Has(id), m.Allows(id); have && !want {
+				for id, want := range o.tried(m, v) {
+					if have := mask.Has(int32(id)); have && !want {
 						many++
 						fmt.Printf("%s: %q: token %d is allowed\n", names[at], m.Text(), id)
 					} else if want && !have {
@@ -92,6 +95,34 @@ func masks(o *options, args []string) error {
 		return fmt.Errorf("masks differ")
 	}
 	return nil
+}
+
+// tried tries every token of a vocabulary by itself. Of those that begin with bytes that are refused, one is tried.
+func (o *options) tried(m *grammar.Matcher, v *grammar.Vocabulary) []bool {
+	order := o.orders[v]
+	if order == nil {
+		for id := range int32(v.Len()) {
+			order = append(order, id)
+		}
+		slices.SortFunc(order, func(a, b int32) int { return strings.Compare(v.Piece(a), v.Piece(b)) })
+		o.orders[v] = order
+	}
+	allowed := make([]bool, v.Len())
+	for i := 0; i < len(order); {
+		id := order[i]
+		piece := v.Piece(id)
+		i++
+		if allowed[id] = m.Allows(id); allowed[id] || piece == "" || piece[0] == grammar.Mark {
+			continue
+		}
+		n := 1
+		for n < len(piece) && m.Clone().AcceptText(piece[:n]) {
+			n++
+		}
+		refused := piece[:n]
+		i += sort.Search(len(order)-i, func(k int) bool { return !strings.HasPrefix(v.Piece(order[i+k]), refused) })
+	}
+	return allowed
 }
 
 // pick draws a token: any one that is allowed, or a short one, so that texts come to an end.

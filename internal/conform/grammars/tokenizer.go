@@ -53,6 +53,9 @@ func readTokenizer(path string) (*grammar.Vocabulary, error) {
 		if a.Special {
 			pieces[a.ID] = string([]byte{grammar.Mark}) + a.Content
 		}
+		if !a.Special { // as the </s> of HTML in gemma's
+			continue
+		}
 		switch a.Content {
 		case "<|im_end|>", "<|endoftext|>", "</s>", "<eos>", "<end_of_turn>":
 			ends = append(ends, int32(a.ID))

@@ -51,6 +51,14 @@ func walk(o *options, args []string) error {
 	if len(pairs) == 0 {
 		return fmt.Errorf("no schema that both take")
 	}
+	closing := map[*grammar.Vocabulary][]int32{}
+	for _, v := range vocabularies {
+		for id := range int32(v.Len()) {
+			if p := v.Piece(id); p == `"` || p == "}" || p == "]" {
+				closing[v] = append(closing[v], id)
+			}
+		}
+	}
 	r := rand.New(rand.NewPCG(o.seed, 1))
 	ended, open, bad := 0, 0, 0
 	for n := 0; ended < o.walks && n < 4*o.walks; n++ {
@@ -64,14 +72,19 @@ func walk(o *options, args []string) error {
 			}
 			id, ok := pick(r, v, mask)
 			if !ok {
-				return fmt.Errorf("%s: %q: no token is allowed", p.name, m.Text())
+				return fmt.Errorf("%s: %.500q: no token is allowed", p.name, m.Text())
+			}
+			if ends := closing[v]; r.IntN(6) == 0 { // so that texts come to an end
+				if end := ends[r.IntN(len(ends))]; mask.Has(end) {
+					id = end
+				}
 			}
 			m.Accept(id)
-			if m.Over() {
+			if m.Over() || m.Done() && r.IntN(4) == 0 {
 				break
 			}
 		}
-		if !m.Over() {
+		if !m.Done() {
 			open++
 			continue
 		}
@@ -82,7 +95,7 @@ func walk(o *options, args []string) error {
 		}
 		if err != nil {
 			bad++
-			fmt.Printf("%s: %q: %v\n", p.name, m.Text(), err)
+			fmt.Printf("%s: %.500q: %.500v\n", p.name, m.Text(), err)
 		}
 	}
 	fmt.Printf("%d texts of %d schemas ended, %d did not; %d are not valid; seed %d\n", ended, len(pairs), open, bad, o.seed)

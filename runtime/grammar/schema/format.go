@@ -13,8 +13,8 @@ var formats = map[string]string{
 	"time":                  "",
 	"date-time":             "",
 	"duration":              `P(?:\d+W|(?:\d+Y(?:\d+M(?:\d+D)?)?|\d+M(?:\d+D)?|\d+D)(?:T` + clock + `)?|T` + clock + `)`,
-	"email":                 "(?:" + atoms(atom) + "|" + quotedText(`[ !#-[\]-~]`, `[ -~]`) + ")@" + mailHost(hostname),
-	"idn-email":             "(?:" + atoms(atom+wide) + "|" + quotedText(`[ !#-[\]-~\u0080-\u{10ffff}]`, `[ -~\u0080-\u{10ffff}]`) + ")@" + mailHost(wideHostname),
+	"email":                 "",
+	"idn-email":             "",
 	"ipv4":                  ipv4,
 	"ipv6":                  ipv6,
 	"uri":                   uri("") + fragment(""),
@@ -142,6 +142,10 @@ func (c *compiler) format(name string) *lex.Term {
 	if t == nil {
 		p := c.pool
 		switch name {
+		case "email":
+			t = c.mailbox(atoms(atom)+"|"+quotedText(`[ !#-[\]-~]`, `[ -~]`), mailHost(hostname))
+		case "idn-email":
+			t = c.mailbox(atoms(atom+wide)+"|"+quotedText(`[ !#-[\]-~\u0080-\u{10ffff}]`, `[ -~\u0080-\u{10ffff}]`), mailHost(wideHostname))
 		case "time":
 			t = c.time()
 		case "date-time":
@@ -152,6 +156,13 @@ func (c *compiler) format(name string) *lex.Term {
 		c.terms[key] = t
 	}
 	return t
+}
+
+// mailbox is RFC 5321's, with the bounds of its length (4.5.3.1).
+func (c *compiler) mailbox(local, host string) *lex.Term {
+	p := c.pool
+	most := func(n int) *lex.Term { return p.Repeat(p.Set(lex.All()), 0, n) }
+	return p.And(p.Cat(p.And(c.regex(local), most(64)), p.Text("@"), c.regex(host)), most(254))
 }
 
 // regex returns the texts of a pattern of this file.
