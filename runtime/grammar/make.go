@@ -9,10 +9,11 @@ import (
 	"github.com/zincc-dev/zincc/runtime/grammar/machine"
 )
 
-// tokens is a set of tokens: a mask, or where there are few, a list.
+// tokens is a set of tokens: a mask, which others may share, and a list of further ones.
 type tokens struct {
-	mask Mask
-	list []int32
+	mask   Mask
+	list   []int32
+	common bool // the mask is everybody's
 }
 
 // add adds the tokens to a mask.
@@ -86,33 +87,116 @@ func (k *maker) note(s *machine.State) *note {
 	return n
 }
 
-// mask returns the tokens that may follow a state.
-func (k *maker) mask(s *machine.State) Mask {
+// scratch is a mask that the next one is made of: a shared one, and a list of further tokens.
+type scratch struct {
+	mask, shared Mask
+	further      []int32
+}
+
+// maxFurther is how many further tokens a mask in a scratch has.
+const maxFurther = 1 << 12
+
+// set makes the mask of parts of which one at most has a shared mask; false if there are more of these, or long lists.
+func (w *scratch) set(parts []*tokens, n int) bool {
+	var shared Mask
+	total := 0
+	for _, t := range parts {
+		if t.mask != nil {
+			if shared != nil {
+				return false
+			}
+			shared = t.mask
+		}
+		total += len(t.list)
+	}
+	if total > maxFurther {
+		return false
+	}
+	switch {
+	case w.mask == nil:
+		w.mask = NewMask(n)
+		copy(w.mask, shared)
+	case len(shared) == 0 && len(w.shared) == 0 || len(shared) > 0 && len(w.shared) > 0 && &shared[0] == &w.shared[0]:
+		for _, id := range w.further {
+			w.mask.clear(id)
+		}
+	case shared == nil:
+		clear(w.mask)
+	default:
+		copy(w.mask, shared)
+	}
+	w.shared, w.further = shared, w.further[:0]
+	for _, t := range parts {
+		for _, id := range t.list {
+			w.add(id)
+		}
+	}
+	return true
+}
+
+// add sets a token.
+func (w *scratch) add(id int32) {
+	if !w.mask.Has(id) {
+		w.mask.set(id)
+		w.further = append(w.further, id)
+	}
+}
+
+// remove clears a token; the mask is then made anew next.
+func (w *scratch) remove(id int32) {
+	if w.mask.Has(id) {
+		w.mask.clear(id)
+		w.shared = Mask{0}
+	}
+}
+
+// mask returns the tokens that may follow a state, in the scratch, or in a mask that is kept.
+func (k *maker) mask(s *machine.State, w *scratch) Mask {
 	n := k.note(s)
 	if p := n.whole.Load(); p != nil {
 		return *p
 	}
 	v := k.v
+	states := k.machine.Parts(s)
+	if len(states) <= maxParts {
+		parts := make([]*tokens, len(states))
+		for i, p := range states {
+			parts[i] = k.part(p)
+		}
+		if w.set(parts, v.Len()) {
+			k.ends(s, w.add, w.remove)
+			return w.mask
+		}
+		mask := NewMask(v.Len())
+		for _, t := range parts {
+			t.add(mask)
+		}
+		return k.keep(n, s, mask)
+	}
 	mask := NewMask(v.Len())
-	if parts := k.machine.Parts(s); len(parts) <= maxParts {
-		for _, p := range parts {
-			k.part(p).add(mask)
-		}
-	} else {
-		k.walk(s, v.all, func(id int32) { v.add(mask, id) })
-	}
-	for _, id := range v.ends {
-		switch {
-		case int(id) >= v.Len() || id < 0:
-		case s.Final():
-			mask.set(id)
-		default:
-			mask.clear(id)
-		}
-	}
+	k.walk(s, v.all, func(id int32) { v.add(mask, id) })
+	return k.keep(n, s, mask)
+}
+
+// keep keeps the mask of a state.
+func (k *maker) keep(n *note, s *machine.State, mask Mask) Mask {
+	k.ends(s, mask.set, mask.clear)
 	n.whole.Store(&mask)
-	v.kept.add(n, 8*len(mask))
+	k.v.kept.add(n, 8*len(mask))
 	return mask
+}
+
+// ends adds the tokens that end an answer where it may, and removes them where it may not.
+func (k *maker) ends(s *machine.State, add, remove func(id int32)) {
+	for _, id := range k.v.ends {
+		switch {
+		case int(id) >= k.v.Len() || id < 0:
+		case s.Final():
+			add(id)
+		default:
+			remove(id)
+		}
+	}
 }
 
 // part returns the tokens that may follow a state of one place. States that no token tells apart have the same.
@@ -126,7 +210,11 @@ func (k *maker) part(s *machine.State) *tokens {
 	}
 	t := k.make(s)
 	n.part.Store(t)
-	k.v.kept.add(n, 8*len(t.mask)+4*len(t.list))
+	bytes := 8*len(t.mask) + 4*len(t.list)
+	if t.common {
+		bytes = 4 * len(t.list)
+	}
+	k.v.kept.add(n, bytes)
 	return t
 }
 
@@ -137,9 +225,21 @@ func (k *maker) make(s *machine.State) *tokens {
 	if !in {
 		return k.outside(s)
 	}
+	inside := k.inside(s, any, kind)
+	if base := k.v.baseOfText[kind]; any && base != nil {
+		t := &tokens{mask: base, common: true}
+		inside.tails(k, s, func(id int32) {
+			for ; id >= 0; id = k.v.twins[id] {
+				t.list = append(t.list, id)
+			}
+		})
+		t.list = slices.Clip(t.list)
+		return t
+	}
 	t := &tokens{mask: NewMask(k.v.Len())}
 	k.plain(s, t.mask, func(tries ...trie) { k.lexical(l, at, tries, func(id, _ int32) { k.v.add(t.mask, id) }) })
-	k.inside(s, any, kind).add(k, s, t.mask)
+	inside.inner.add(t.mask)
+	inside.tails(k, s, func(id int32) { k.v.add(t.mask, id) })
 	return t
 }
 
@@ -207,7 +307,11 @@ type end struct {
 // inside returns what may follow in a JSON string.
 func (k *maker) inside(s *machine.State, any bool, kind int) (in *inside) {
 	if any {
-		k.v.anyText[kind].Do(func() { k.v.inAnyText[kind] = k.newInside(s) })
+		k.v.anyText[kind].Do(func() {
+			in, base := k.newInside(s), slices.Clone(k.v.slices[lex.Plain].sets[len(radii)-1])
+			in.inner.add(base)
+			k.v.inAnyText[kind], k.v.baseOfText[kind] = in, base
+		})
 		in = k.v.inAnyText[kind]
 		if in != nil { // else it was too complex once
 			return in
@@ -263,9 +367,8 @@ func (k *maker) newInside(s *machine.State) *inside {
 	return in
 }
 
-// add adds the tokens that may follow in a state to a mask.
-func (in *inside) add(k *maker, s *machine.State, mask Mask) {
-	in.inner.add(mask)
+// tails calls f with the tokens that end the string in a state; of those with the same text, with the first one.
+func (in *inside) tails(k *maker, s *machine.State, f func(id int32)) {
 	q := &k.v.quotes
 	for _, e := range in.ends {
 		behind := s
@@ -278,7 +381,7 @@ func (in *inside) add(k *maker, s *machine.State, mask Mask) {
 		add := func(tail int32) {
 			if int(tail) < len(e.tails) {
 				for _, id := range e.tails[tail] {
-					k.v.add(mask, id)
+					f(id)
 				}
 			}
 		}
@@ -315,48 +418,66 @@ func (k *maker) collect(s *machine.State, tries []trie) *tokens {
 
 // walk calls f with the tokens of tries that may follow; of those with the same text, with the first one.
 func (k *maker) walk(s *machine.State, tries []trie, f func(id int32)) {
+	var buffer [256]byte
+	bytes := s.Bytes(buffer[:0])
 	stack := make([]*machine.State, 64)
 	stack[0] = s
-	for _, t := range tries {
-		for i := 0; i < len(t); {
-			n := &t[i]
-			s := k.machine.Next(stack[n.depth-1], n.b)
-			if s == nil {
-				i = int(n.end)
+	for ti := range tries {
+		t := tries[ti].nodes
+		for _, b := range bytes {
+			root := tries[ti].roots[b]
+			if root < 0 {
 				continue
 			}
-			if int(n.depth) == len(stack) {
-				stack = append(stack, make([]*machine.State, len(stack))...)
+			for i, end := int(root), int(t[root].end); i < end; {
+				n := &t[i]
+				s := k.machine.Next(stack[n.depth-1], n.b)
+				if s == nil {
+					i = int(n.end)
+					continue
+				}
+				if int(n.depth) == len(stack) {
+					stack = append(stack, make([]*machine.State, len(stack))...)
+				}
+				stack[n.depth] = s
+				if n.token >= 0 {
+					f(n.token)
+				}
+				i++
 			}
-			stack[n.depth] = s
-			if n.token >= 0 {
-				f(n.token)
-			}
-			i++
 		}
 	}
 }
 
 // lexical is walk within a lexeme. It calls f with the state that a token leads to, too.
 func (k *maker) lexical(l *lex.Lexer, from int32, tries []trie, f func(id, state int32)) {
+	var buffer [256]byte
+	bytes := l.Bytes(from, buffer[:0])
 	stack := make([]int32, 64)
 	stack[0] = from
-	for _, t := range tries {
-		for i := 0; i < len(t); {
-			n := &t[i]
-			s := l.Next(stack[n.depth-1], n.b)
-			if s < 0 {
-				i = int(n.end)
+	for ti := range tries {
+		t := tries[ti].nodes
+		for _, b := range bytes {
+			root := tries[ti].roots[b]
+			if root < 0 {
 				continue
 			}
-			if int(n.depth) == len(stack) {
-				stack = append(stack, make([]int32, len(stack))...)
+			for i, end := int(root), int(t[root].end); i < end; {
+				n := &t[i]
+				s := l.Next(stack[n.depth-1], n.b)
+				if s < 0 {
+					i = int(n.end)
+					continue
+				}
+				if int(n.depth) == len(stack) {
+					stack = append(stack, make([]int32, len(stack))...)
+				}
+				stack[n.depth] = s
+				if n.token >= 0 {
+					f(n.token, s)
+				}
+				i++
 			}
-			stack[n.depth] = s
-			if n.token >= 0 {
-				f(n.token, s)
-			}
-			i++
 		}
 	}
 }

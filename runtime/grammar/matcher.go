@@ -15,6 +15,7 @@ type Matcher struct {
 	text []byte
 	over bool // an end token was accepted
 	own  Mask // of the answer alone, made anew by each call of Mask that needs it
+	work scratch
 	err  error
 }
 
@@ -31,7 +32,7 @@ func (g *Grammar) Match(v *Vocabulary) *Matcher {
 // Clone returns a matcher that goes on from the same place.
 func (m *Matcher) Clone() *Matcher {
 	c := *m
-	c.keys, c.text, c.own = m.keys.clone(), slices.Clip(m.text), nil
+	c.keys, c.text, c.own, c.work = m.keys.clone(), slices.Clip(m.text), nil, scratch{}
 	return &c
 }
 
@@ -172,7 +173,7 @@ func (m *Matcher) Mask() (mask Mask) {
 	m.begin()
 	defer m.end()
 	k := maker{m.g.machine, m.v}
-	return m.distinct(k.mask(m.state))
+	return m.distinct(k.mask(m.state, &m.work))
 }
 
 // Words is Mask as package sample has it.
@@ -238,8 +239,8 @@ func (m *Matcher) without(mask Mask, raw, name string, endless bool) {
 	}
 	stack := []int32{s}
 	for _, t := range tries {
-		for i := 0; i < len(t); {
-			n := &t[i]
+		for i := 0; i < len(t.nodes); {
+			n := &t.nodes[i]
 			s := l.Next(stack[n.depth-1], n.b)
 			if s < 0 {
 				i = int(n.end)
@@ -247,7 +248,7 @@ func (m *Matcher) without(mask Mask, raw, name string, endless bool) {
 			}
 			if _, closed := l.Accept(s); closed {
 				for ; i < int(n.end); i++ {
-					m.remove(mask, t[i].token)
+					m.remove(mask, t.nodes[i].token)
 				}
 				continue
 			}

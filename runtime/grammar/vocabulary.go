@@ -30,6 +30,7 @@ type Vocabulary struct {
 	longest, marked int
 	anyText         [lex.Kinds]sync.Once
 	inAnyText       [lex.Kinds]*inside
+	baseOfText      [lex.Kinds]Mask // plain text, and what inAnyText has inside
 
 	kept kept
 }
@@ -71,8 +72,11 @@ type slice struct {
 // radii are those of the sets; the last takes all.
 var radii = []int{4, 10, 30, maxPiece}
 
-// trie holds tokens by their bytes, in preorder.
-type trie []node
+// trie holds tokens by their bytes.
+type trie struct {
+	nodes []node     // in preorder
+	roots [256]int32 // by first byte, -1: none
+}
 
 type node struct {
 	end   int32 // behind the last node below this one
@@ -273,7 +277,7 @@ func (v *Vocabulary) add(m Mask, id int32) {
 
 // trieOf returns the trie of pieces that are sorted.
 func trieOf(order []int32, pieces []string) trie {
-	var t trie
+	var t []node
 	var open []int32 // nodes of the last token
 	last := ""
 	close := func(depth int) {
@@ -297,7 +301,14 @@ func trieOf(order []int32, pieces []string) trie {
 		last = p
 	}
 	close(0)
-	return slices.Clip(t)
+	out := trie{nodes: slices.Clip(t)}
+	for b := range out.roots {
+		out.roots[b] = -1
+	}
+	for i := int32(0); int(i) < len(t); i = t[i].end {
+		out.roots[t[i].b] = i
+	}
+	return out
 }
 
 // Len is the number of tokens.

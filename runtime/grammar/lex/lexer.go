@@ -82,6 +82,20 @@ func (l *Lexer) Next(s int32, b byte) int32 {
 	return n
 }
 
+// Bytes appends the bytes that may lead on from a state, all of these and perhaps others.
+func (l *Lexer) Bytes(s int32, to []byte) []byte {
+	st := &l.states[s]
+	if st.next == nil {
+		l.Next(s, 0)
+	}
+	for b, n := range l.states[s].next {
+		if n >= 0 {
+			to = append(to, byte(b))
+		}
+	}
+	return to
+}
+
 // Accept says whether the text may end in a state, and what that means.
 func (l *Lexer) Accept(s int32) (out any, ok bool) { return l.states[s].out, l.states[s].ok }
 

@@ -72,6 +72,17 @@ func (s *State) Some(f func(l *lex.Lexer, at int32) bool) bool {
 	return slices.ContainsFunc(s.places, func(p place) bool { return f(p.lexer, p.state) })
 }
 
+// Bytes appends the bytes that may lead on from a state, all of these and perhaps others.
+func (s *State) Bytes(to []byte) []byte {
+	if len(s.places) == 1 {
+		return s.places[0].lexer.Bytes(s.places[0].state, to)
+	}
+	for b := range 256 {
+		to = append(to, byte(b))
+	}
+	return to
+}
+
 // Radius is how many code points of a class, any of them, may surely follow in a state of one place; exact: and surely
 // no more of them.
 func (s *State) Radius(c lex.Class) (n int, exact bool) {
