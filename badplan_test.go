@@ -348,6 +348,39 @@ func TestBadCUDAPlans(t *testing.T) {
 		}
 	}
 
+	var file bytes.Buffer
+	if err := plans.Write(&file, plan); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, rule string
+		change     func(o *ir.Order)
+	}{
+		{"kernels that load before they wait, said to wait first", "overlap", func(o *ir.Order) {
+			if o.Early == ir.LoadsFirst {
+				o.Early = ir.WaitsFirst
+			}
+		}},
+		{"early starts of dispatches of wide stages", "launch", func(o *ir.Order) { o.Early = ir.LoadsFirst }},
+		{"dispatches that wait for one stage less", "hazard", func(o *ir.Order) { o.Waits = max(0, o.Waits-1) }},
+		{"groups that wait for one stage less", "order", func(o *ir.Order) { o.Waits = max(0, o.Waits-1) }},
+		{"early starts on other queues", "launch", func(o *ir.Order) { o.Queue = 1 }},
+	} {
+		bad, err := plans.Decode(file.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range bad.Entries {
+			for j, g := range bad.Program.Funcs[i].Groups {
+				c.change(&g.Order)
+				bad.Entries[i].Dispatches[j].Order = g.Order
+			}
+		}
+		if problems := audit.Check(bad); !slices.ContainsFunc(problems, func(b plans.Problem) bool { return b.Rule == c.rule }) {
+			t.Errorf("%s: rule %q does not refuse it: %v", c.name, c.rule, problems)
+		}
+	}
+
 	bad := *plan // each dispatch writes what the next one reads
 	bad.Entries = slices.Clone(plan.Entries)
 	for i, e := range bad.Entries {

@@ -36,14 +36,14 @@ weight @blk.0.ssm_out.weight : q8_0[512, 512]
 state @ring : f32[1, 16, 1024]
 state @s : f32[1, 4, 128, 128]
 func "decode/1" rows=1 sequences=one run=1 class=exact {
-  group "blk.0.attn_qkv+attn_gate+ssm_alpha" step=0 {
+  group "blk.0.attn_qkv+attn_gate+ssm_alpha" stage=0 waits=0 {
     %%0 = rmsnorm @h, @blk.0.attn_norm.weight {eps=1e-06, group=512} : f32[T, 512]
     %%1 = fixed12 %%0 : f32[T, 512]
     %%2 = linear %%1, @blk.0.attn_qkv.weight : f32[T, 1024]
     %%3 = linear %%1, @blk.0.attn_gate.weight : f32[T, 512]
     %%4 = linear %%0, @blk.0.ssm_alpha.weight : f32[T, 4]
   }
-  group "blk.0.conv1d+deltanet" step=0 {
+  group "blk.0.conv1d+deltanet" stage=0 waits=0 {
     %%5 = conv1d %%2, @blk.0.ssm_conv1d.weight, @ring, @pos, @slot : f32[T, 1024]
     %%6 = slice %%5 {first=0, width=256} : f32[T, 256]
     %%7 = slice %%5 {first=256, width=256} : f32[T, 256]
@@ -53,7 +53,7 @@ func "decode/1" rows=1 sequences=one run=1 class=exact {
     %%11 = gated_rmsnorm %%10, @blk.0.ssm_norm.weight, %%3 {eps=1e-06, group=128} : f32[T, 512]
     conv_write %%2, @ring, @pos, @slot
   }
-  group "blk.0.ssm_out" step=0 {
+  group "blk.0.ssm_out" stage=0 waits=0 {
     %%12 = fixed12 %%11 : f32[T, 512]
     %%13 = linear %%12, @blk.0.ssm_out.weight : f32[T, 512]
     %%14 = add %%13, @h : io f32[T, 512]

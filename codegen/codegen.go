@@ -64,7 +64,8 @@ func Table(t *target.Target, maxRows int) []passes.Pass {
 // passTable returns all passes for the target, in order, of which the one that chooses kernels runs
 // choose.
 func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) error) []passes.Pass {
-	list := passes.Table(entriesOf(t, maxRows), passes.Device{Matrices: t.Matrix != (target.MatrixShape{}), Apart: t.Backend == plans.CPU, Columns: t.Fragments, Beside: t.Backend == plans.CUDA, Widest: t.WidestExact(),
+	list := passes.Table(entriesOf(t, maxRows), passes.Device{Matrices: t.Matrix != (target.MatrixShape{}), Apart: t.Backend == plans.CPU, Columns: t.Fragments, Beside: t.Backend == plans.CUDA, Early: func(f *ir.Func) ir.Early { return overlapOf(t, f) },
+		Widest:    t.WidestExact(),
 		NormsRuns: func(norm, linear *ir.Op, rows int) bool { return matmul.NormsRuns(t, norm, linear, rows) },
 		Computes: func(p *ir.Program, f *ir.Func, g *ir.Group) bool {
 			return t.IsHost() || len(strategy.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(f.Uses()), Target: t})) > 0

@@ -24,7 +24,7 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 	}
 	text, err := ptx.Lower(k.fn, ptx.Options{
 		Ahead: ahead, Grid: c.Grid[0] * c.Grid[1] * c.Grid[2],
-		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlap != kernels.NoOverlap, Patient: c.Patient, WaitFirst: c.Overlap == kernels.WaitsFirst,
+		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlap != ir.NotEarly, Patient: c.Patient, WaitFirst: c.Overlap == ir.WaitsFirst,
 		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) }, Settled: settled,
 		Once: readsOnce(c), Common: sharesSubgroup(c),
 	})
@@ -35,7 +35,7 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 // subgroup's number. Beside a delta rule that changes nothing; other kernels were not measured
 // (docs/lab/cuda.md).
 func sharesSubgroup(c *kernels.Candidate) bool {
-	return c.Overlap == kernels.LoadsFirst && (c.Family == "gemv" || c.Family == "attention_split")
+	return c.Overlap == ir.LoadsFirst && (c.Family == "gemv" || c.Family == "attention_split")
 }
 
 // readsOnce reports whether a candidate is a projection of super-blocks alone, which lie in a row, or of one row of x
@@ -48,7 +48,7 @@ func readsOnce(c *kernels.Candidate) bool {
 }
 
 func requireCUDA(p *plans.Plan, used []*kernel.Func, t *target.Target) {
-	r := &plans.CUDARequirements{Arch: t.CUDA, Overlap: t.Overlaps()}
+	r := &plans.CUDARequirements{Arch: t.CUDA}
 	for _, fn := range used {
 		r.Exact = r.Exact || fn.Groups
 	}

@@ -14,13 +14,13 @@ import (
 
 func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op) (plans.Dispatch, error) {
 	outputs := g.Outputs(uses)
-	d := plans.Dispatch{Site: g.Name, Pipeline: -1, Grid: g.Call.Grid, Step: g.Step, Why: g.Call.Why}
+	d := plans.Dispatch{Site: g.Name, Pipeline: -1, Grid: g.Call.Grid, Order: g.Order, Why: g.Call.Why}
 	var err error
 	if d.Cost, err = cost(e.p, e.t, f, g, outputs); err != nil {
 		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 	}
-	first := !e.steps[g.Step]
-	e.steps[g.Step] = true
+	first := !e.stages[g.Stage]
+	e.stages[g.Stage] = true
 	if e.t.IsHost() {
 		return d, nil
 	}

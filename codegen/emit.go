@@ -102,7 +102,7 @@ type emitter struct {
 	modules   map[string]int                   // by moduleKey
 	used      []*kernel.Func                   // of the plan's modules
 	pipelines map[string]int                   // by pipelineKey
-	steps     map[int]bool                     // of the entry at hand, that have a dispatch already
+	stages    map[int]bool                     // of the entry at hand, that have a dispatch already
 }
 
 func (e *emitter) header(f *gguf.File) error {
@@ -228,7 +228,7 @@ func (e *emitter) entry(f *ir.Func) error {
 	kind, _, _ := strings.Cut(f.Name, "/")
 	entry := plans.Entry{Name: f.Name, Kind: kind, Rows: f.Rows, Run: f.Run, Class: f.Class.String(), Reach: f.Rows}
 	uses := f.Uses()
-	e.steps = map[int]bool{}
+	e.stages = map[int]bool{}
 	for _, g := range f.Groups {
 		for _, op := range g.Ops {
 			if r := op.Result; r != nil && r.Class == ir.IO {

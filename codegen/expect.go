@@ -1,7 +1,6 @@
 package codegen
 
 import (
-	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans/tuning"
@@ -20,7 +19,7 @@ func (e *emitter) expect() {
 				seconds := 1e-6 * row.Micros
 				switch {
 				case row.Predicted:
-				case e.chosen[f.Groups[j]].Overlap == kernels.LoadsFirst:
+				case e.chosen[f.Groups[j]].Overlap == ir.LoadsFirst:
 					seconds = max(0, seconds-e.t.Fit.Overlap)
 				default:
 					seconds = max(0, seconds-e.t.Fit.Timestamp)

@@ -10,21 +10,20 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// overlap says of each dispatch when it may begin, what it may load before it waits, and when it lets the next one
-// begin. What it says of a dispatch holds for those of copies of the entry, too: tuning puts dispatches of one between
-// those of another.
+// overlap says of each kernel how it takes part where dispatches begin early: what it may load before it waits, and when
+// it lets the next one begin. What it says of a dispatch holds for those of copies of the entry, too: tuning puts
+// dispatches of one between those of another.
 func (e *emitter) overlap() {
 	type site struct{ entry, name string }
 	patient := map[site]bool{}
 	for _, f := range e.p.Funcs {
 		when := overlapOf(e.t, f)
 		entry, _ := tuning.Variant(f.Name)
-		for _, g := range f.Groups {
+		for i, g := range f.Groups {
 			c := e.chosen[g]
-			if c.Overlap = when; when == kernels.LoadsFirst && c.Early {
-				if before := groupBefore(f, g); before != nil {
-					c.Settled, patient[site{entry, before.Name}] = settled(g, c, e.chosen[before]), true
-				}
+			if c.Overlap = when; g.Early == ir.LoadsFirst && c.Early {
+				before := f.Groups[i-1] // while which it begins
+				c.Settled, patient[site{entry, before.Name}] = settled(g, c, e.chosen[before]), true
 			}
 		}
 	}
@@ -34,27 +33,6 @@ func (e *emitter) overlap() {
 			e.chosen[g].Patient = patient[site{entry, g.Name}]
 		}
 	}
-}
-
-// groupBefore returns the only group of the step before that of g, nil unless g is alone in its step, too: else
-// dispatches do not overlap.
-func groupBefore(f *ir.Func, g *ir.Group) (before *ir.Group) {
-	others := 0
-	for _, o := range f.Groups {
-		switch {
-		case o.Step > g.Step || o == g:
-		case o.Step == g.Step:
-			return nil
-		case before == nil || o.Step > before.Step:
-			before, others = o, 0
-		case o.Step == before.Step:
-			others++
-		}
-	}
-	if others > 0 {
-		return nil
-	}
-	return before
 }
 
 // settled says which operands of c, of group g, its kernel loads early: variables that neither the dispatch before
@@ -71,16 +49,16 @@ func settled(g *ir.Group, c, before *kernels.Candidate) []bool {
 	return list
 }
 
-// overlapOf returns when dispatches of a function may begin. In a step of few rows weights are most of what a dispatch
-// reads, so it loads some early.
-func overlapOf(t *target.Target, f *ir.Func) kernels.Overlap {
+// overlapOf returns how dispatches of a function begin that begin early. In a step of few rows weights are most of what
+// a dispatch reads, so it loads some before it waits.
+func overlapOf(t *target.Target, f *ir.Func) ir.Early {
 	switch {
 	case !t.Overlaps():
-		return kernels.NoOverlap
+		return ir.NotEarly
 	case f.IsDecode():
-		return kernels.LoadsFirst
+		return ir.LoadsFirst
 	}
-	return kernels.WaitsFirst
+	return ir.WaitsFirst
 }
 
 // constant reports whether no dispatch writes a value.
@@ -90,9 +68,9 @@ func constant(v *ir.Value) bool { return v.Class == ir.Weight || v.Class == ir.T
 // which others are settled.
 func constants(c *kernels.Candidate) string {
 	switch c.Overlap {
-	case kernels.NoOverlap:
+	case ir.NotEarly:
 		return ""
-	case kernels.WaitsFirst:
+	case ir.WaitsFirst:
 		return " behind"
 	}
 	text := make([]byte, len(c.Operands))

@@ -48,11 +48,11 @@ type Report struct {
 	Total          time.Duration
 }
 
-// EntryReport counts the dispatches of an entry and the steps between barriers.
+// EntryReport counts the dispatches of an entry and their stages.
 type EntryReport struct {
 	Name       string
 	Dispatches int
-	Steps      int
+	Stages     int
 	PerLayer   float64 // dispatches of the layers over the number of layers
 }
 
@@ -92,7 +92,7 @@ func (r *Report) entry(plan *plans.Plan, e *plans.Entry) {
 			inLayers++
 		}
 	}
-	r.Entries = append(r.Entries, EntryReport{e.Name, len(e.Dispatches), e.Steps(), float64(inLayers) / float64(max(plan.Header.Model.Layers, 1))})
+	r.Entries = append(r.Entries, EntryReport{e.Name, len(e.Dispatches), e.Stages(), float64(inLayers) / float64(max(plan.Header.Model.Layers, 1))})
 	rate := plan.Rate(e, 0, r.Cores)
 	switch {
 	case e.Kind == "decode" && e.Rows == 1:
@@ -184,9 +184,9 @@ func speed(perSecond float64) string {
 }
 
 func (r *Report) printVerbose(b *strings.Builder) {
-	fmt.Fprintf(b, "\n%-14s %10s %6s %10s\n", "entry", "dispatches", "steps", "per layer")
+	fmt.Fprintf(b, "\n%-14s %10s %6s %10s\n", "entry", "dispatches", "stages", "per layer")
 	for _, e := range r.Entries {
-		fmt.Fprintf(b, "%-14s %10d %6d %10.1f\n", e.Name, e.Dispatches, e.Steps, e.PerLayer)
+		fmt.Fprintf(b, "%-14s %10d %6d %10.1f\n", e.Name, e.Dispatches, e.Stages, e.PerLayer)
 	}
 	b.WriteString("\npasses")
 	for i, p := range r.Passes {

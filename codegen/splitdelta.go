@@ -51,7 +51,7 @@ func splitDelta(p *ir.Program, t *target.Target) error {
 }
 
 // gatesApart gives the projection of what gates the result of a chunked rule a dispatch of its own. It can run beside
-// the rule (passes.fillSteps), which leaves most of each unit idle.
+// the rule (passes.fillStages), which leaves most of each unit idle.
 func gatesApart(f *ir.Func) {
 	uses := f.Uses()
 	for i := 0; i < len(f.Groups); i++ {

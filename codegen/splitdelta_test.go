@@ -17,7 +17,7 @@ import (
 func deltaFunc(rows, dim int, eps string) string {
 	return fmt.Sprintf(`
 func "prefill/%[1]d" rows=%[1]d sequences=one run=%[1]d class=prompt {
-  group "rule" step=0 {
+  group "rule" stage=0 waits=0 {
     %%0 = slice @m {first=0, width=%[2]d} : f32[T, %[2]d]
     %%1 = slice @m {first=%[2]d, width=%[2]d} : f32[T, %[2]d]
     %%2 = slice @m {first=%[3]d, width=%[3]d} : f32[T, %[3]d]
@@ -26,7 +26,7 @@ func "prefill/%[1]d" rows=%[1]d sequences=one run=%[1]d class=prompt {
     %%5 = sigmoid @b : f32[T, 2]
     %%6 = deltanet %%3, %%4, %%2, @b, %%5, @s, @pos, @slot {head_dim=%[2]d, k_heads=1, v_heads=2, map="div", scale=0.125} : f32[T, %[3]d]
   }
-  group "add" step=0 {
+  group "add" stage=0 waits=0 {
     %%7 = add %%6, %%6 : io f32[T, %[3]d]
   }
 }
@@ -108,7 +108,7 @@ func TestGateBesideRule(t *testing.T) {
 			var rule, gate *ir.Group
 			last := map[int]*ir.Group{}
 			for _, g := range f.Groups {
-				last[g.Step] = g
+				last[g.Stage] = g
 				switch kind := g.Ops[len(g.Ops)-1].Kind.Name; {
 				case rule == nil && kind == "deltanet_chunked":
 					rule = g
@@ -123,19 +123,19 @@ func TestGateBesideRule(t *testing.T) {
 			if !chunked {
 				continue
 			}
-			beside := gate != nil && len(gate.Ops) == 2 && gate.Step == rule.Step && strings.Contains(gate.Call.Kernel, "outputs=8x16")
+			beside := gate != nil && len(gate.Ops) == 2 && gate.Stage == rule.Stage && strings.Contains(gate.Call.Kernel, "outputs=8x16")
 			if beside != c.beside {
 				t.Errorf("%s, %s: %s: the gate's projection is beside the rule: %v, want %v", c.target, c.model, f.Name, beside, c.beside)
 			}
 			if !c.beside {
 				continue
 			}
-			if last[rule.Step] != rule {
-				t.Errorf("%s, %s: %s: %s is launched before the rule", c.target, c.model, f.Name, last[rule.Step].Name)
+			if last[rule.Stage] != rule {
+				t.Errorf("%s, %s: %s: %s is launched before the rule", c.target, c.model, f.Name, last[rule.Stage].Name)
 			}
 			for _, g := range f.Groups {
-				if strings.HasSuffix(g.Name, "ssm_alpha+ssm_beta") && !strings.HasSuffix(last[g.Step].Name, "attn_qkv") {
-					t.Errorf("%s, %s: %s: %s is launched first of the step of %s", c.target, c.model, f.Name, last[g.Step].Name, g.Name)
+				if strings.HasSuffix(g.Name, "ssm_alpha+ssm_beta") && !strings.HasSuffix(last[g.Stage].Name, "attn_qkv") {
+					t.Errorf("%s, %s: %s: %s is launched first of the step of %s", c.target, c.model, f.Name, last[g.Stage].Name, g.Name)
 				}
 			}
 		}

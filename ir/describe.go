@@ -25,8 +25,8 @@ type FuncDescription struct {
 
 // GroupDescription is a Group for JSON.
 type GroupDescription struct {
-	Name      string `json:",omitempty"`
-	Step      int
+	Name string `json:",omitempty"`
+	Order
 	Candidate string   `json:",omitempty"`
 	Kernel    string   `json:",omitempty"`
 	Consts    []Const  `json:",omitempty"`
@@ -72,7 +72,7 @@ func Describe(p *Program) *Description {
 }
 
 func describeGroup(g *Group) GroupDescription {
-	d := GroupDescription{Name: g.Name, Step: g.Step}
+	d := GroupDescription{Name: g.Name, Order: g.Order}
 	if c := g.Call; c != nil {
 		d.Candidate, d.Kernel, d.Consts, d.Grid, d.Wave, d.Args, d.Why = c.Candidate, c.Kernel, c.Consts, c.Grid[:], c.Wave, valueNames(c.Args), c.Why
 	}

@@ -177,11 +177,10 @@ func (ps *parser) group() (*Group, error) {
 	if err != nil {
 		return nil, err
 	}
-	step, err := ps.field("step")
-	if err != nil {
+	g := &Group{Name: name}
+	if g.Order, err = ps.order(); err != nil {
 		return nil, err
 	}
-	g := &Group{Name: name, Step: step}
 	if err := ps.expect("{"); err != nil {
 		return nil, err
 	}
@@ -207,6 +206,29 @@ func (ps *parser) group() (*Group, error) {
 		g.Call.Args = append(g.Call.Args, v)
 	}
 	return g, ps.expect("}")
+}
+
+// order reads what Order.String writes.
+func (ps *parser) order() (o Order, err error) {
+	if o.Stage, err = ps.field("stage"); err != nil {
+		return o, err
+	}
+	if o.Waits, err = ps.field("waits"); err != nil {
+		return o, err
+	}
+	if ps.peek() == "queue" {
+		if o.Queue, err = ps.field("queue"); err == nil && o.Queue == 0 {
+			err = fmt.Errorf("queue 0 is not written")
+		}
+	}
+	if err == nil && ps.peek() == "early" {
+		if err = ps.expect("early", "="); err == nil {
+			if o.Early = Early(ps.next()); o.Early == NotEarly || !o.Early.known() {
+				err = fmt.Errorf("want early=waits or loads")
+			}
+		}
+	}
+	return o, err
 }
 
 func (ps *parser) call() (*Call, []string, error) {

@@ -29,11 +29,11 @@ func Print(p *Program) string {
 }
 
 func printGroup(b *strings.Builder, g *Group) {
-	if g.Name == "" && g.Call == nil && g.Step == 0 && len(g.Ops) == 1 {
+	if g.Name == "" && g.Call == nil && g.Order == (Order{}) && len(g.Ops) == 1 {
 		printOp(b, "  ", g.Ops[0])
 		return
 	}
-	fmt.Fprintf(b, "  group %q step=%d {\n", g.Name, g.Step)
+	fmt.Fprintf(b, "  group %q %s {\n", g.Name, g.Order)
 	if c := g.Call; c != nil {
 		fmt.Fprintf(b, "    call %q kernel=%q wave=%d grid=[%d, %d, %d] const={", c.Candidate, c.Kernel, c.Wave, c.Grid[0], c.Grid[1], c.Grid[2])
 		for i, k := range c.Consts {

@@ -104,7 +104,7 @@ type Group struct {
 	Name string // label of the call site, such as "blk.0.qkv"; empty before fuse
 	Ops  []*Op
 	Call *Call // from stage specialize on
-	Step int   // from stage schedule on: index of the barrier-separated stage
+	Order
 }
 
 // Call is the kernel chosen for a group. The candidate's name identifies it among all candidates for the

@@ -84,15 +84,15 @@ func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
 		return fmt.Errorf("runs of %d rows in a step of %d rows of %s sequences", f.Run, f.Rows, f.Sequences)
 	}
 	defined := newScope(f)
-	step := 0
+	var before Order
 	for i, g := range f.Groups {
 		if len(g.Ops) == 0 {
 			return fmt.Errorf("group %d %q: no ops", i, g.Name)
 		}
-		if g.Step < step {
-			return fmt.Errorf("group %d %q: step %d after step %d", i, g.Name, g.Step, step)
+		if err := g.Order.verify(before); err != nil {
+			return fmt.Errorf("group %d %q: %w", i, g.Name, err)
 		}
-		step = g.Step
+		before = g.Order
 		for _, op := range g.Ops {
 			if err := verifyOp(op, globals, defined); err != nil {
 				return fmt.Errorf("group %d %q: %w", i, g.Name, err)
@@ -173,8 +173,8 @@ func verifyPromises(stage Stage, g *Group) error {
 		return fmt.Errorf("no kernel")
 	case stage < Specialize && g.Call != nil:
 		return fmt.Errorf("a kernel before stage specialize")
-	case stage < Schedule && g.Step != 0:
-		return fmt.Errorf("a step before stage schedule")
+	case stage < Schedule && g.Order != (Order{}):
+		return fmt.Errorf("an order of launches before stage schedule")
 	}
 	if g.Call != nil {
 		for _, n := range g.Call.Grid {

@@ -138,11 +138,11 @@ weight @w : f32[64, 64]
 step @token : i32[T]
 
 func "decode/1" rows=1 sequences=many run=1 class=exact {
-  group "embed" step=0 {
+  group "embed" stage=0 waits=0 {
     call "embed.f32/" kernel="embed.f32" wave=32 grid=[1, 1, 1] const={k=64, n=64} args=[@token, @w, %0] why="only candidate"
     %0 = embed @token, @w {scale=1.0} : f32[T, 64] at 0
   }
-  group "a b" step=1 {
+  group "a b" stage=1 waits=1 {
     call "copy/" kernel="copy" wave=0 grid=[2, 1, 1] const={} args=[] why=""
     %2 = linear %0, @w : f32[T, 64] at 256
     %1 = add %2, %0 : io f32[T, 64]

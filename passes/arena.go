@@ -15,7 +15,7 @@ const ArenaAlign = 256
 // span is a value's place in time and memory.
 type span struct {
 	v           *ir.Value
-	first, last int // steps, inclusive
+	first, last int // stages, inclusive
 	bytes       int64
 }
 
@@ -32,11 +32,11 @@ func placeArena(p *ir.Program) error {
 		slices.SortStableFunc(spans, func(a, b span) int {
 			return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.first, b.first), cmp.Compare(a.v.ID, b.v.ID))
 		})
-		placed := map[int][]span{} // by step in which they live
+		placed := map[int][]span{} // by stage in which they live
 		for _, s := range spans {
 			s.v.Offset = lowestFit(s, placed)
-			for step := s.first; step <= s.last; step++ {
-				placed[step] = append(placed[step], s)
+			for stage := s.first; stage <= s.last; stage++ {
+				placed[stage] = append(placed[stage], s)
 			}
 		}
 	}
@@ -47,8 +47,8 @@ func placeArena(p *ir.Program) error {
 // with an overlapping lifetime.
 func lowestFit(s span, placed map[int][]span) int64 {
 	var busy []span
-	for step := s.first; step <= s.last; step++ {
-		busy = append(busy, placed[step]...)
+	for stage := s.first; stage <= s.last; stage++ {
+		busy = append(busy, placed[stage]...)
 	}
 	slices.SortFunc(busy, func(a, b span) int { return cmp.Compare(a.v.Offset, b.v.Offset) })
 	at := int64(0)
@@ -67,10 +67,10 @@ func align(n int64) int64 { return (n + ArenaAlign - 1) / ArenaAlign * ArenaAlig
 // scratch.
 func lifetimes(f *ir.Func, ctx int) ([]span, error) {
 	uses := f.Uses()
-	stepOf := map[*ir.Op]int{}
+	stageOf := map[*ir.Op]int{}
 	for _, g := range f.Groups {
 		for _, op := range g.Ops {
-			stepOf[op] = g.Step
+			stageOf[op] = g.Stage
 		}
 	}
 	var spans []span
@@ -83,9 +83,9 @@ func lifetimes(f *ir.Func, ctx int) ([]span, error) {
 			if err != nil {
 				return nil, err
 			}
-			s := span{v: v, first: g.Step, last: g.Step, bytes: bytes}
+			s := span{v: v, first: g.Waits, last: g.Stage, bytes: bytes}
 			for _, u := range uses[v] {
-				s.last = max(s.last, stepOf[u])
+				s.last = max(s.last, stageOf[u])
 			}
 			spans = append(spans, s)
 		}

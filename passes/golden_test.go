@@ -21,7 +21,7 @@ var goldenEntries = []Entry{{Decode, 1, ir.ExactStep}, {Kind: Prefill, Rows: 8},
 // PASS-CASE.txtar. What a pass finds is not always the end of a stage, so in.zir
 // may be of an earlier one than the pass's.
 func TestGolden(t *testing.T) {
-	for _, pass := range Table(goldenEntries, Device{NormsRuns: wholeGain, Computes: writesOnce, Beside: true, Widest: 8}) {
+	for _, pass := range Table(goldenEntries, Device{NormsRuns: wholeGain, Computes: writesOnce, Beside: true, Early: decodesLoad, Widest: 8}) {
 		files, err := filepath.Glob("testdata/" + pass.Name + "*.txtar")
 		if err != nil || len(files) == 0 {
 			t.Errorf("pass %s has no golden (%v)", pass.Name, err)
@@ -46,6 +46,14 @@ func writesOnce(_ *ir.Program, f *ir.Func, g *ir.Group) bool {
 		}
 	}
 	return f.Rows == 8 && f.Class == ir.ExactStep && writes < 2
+}
+
+// decodesLoad has dispatches begin early, as on a device that can have that.
+func decodesLoad(f *ir.Func) ir.Early {
+	if f.IsDecode() {
+		return ir.LoadsFirst
+	}
+	return ir.WaitsFirst
 }
 
 func golden(t *testing.T, pass Pass, file string) {

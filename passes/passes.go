@@ -57,8 +57,9 @@ var Orders = []Order{
 	{"ApplyWants", "ProjectBeside", "the moved projection rounds its input as it did"},
 	{"ProjectBeside", "SelectKernels", "kernels depend on what a group has"},
 	{"ApplyWants", "SelectKernels", "types and workspaces decide which kernels there are"},
-	{"SelectKernels", "AssignSteps", "kernels may order what the ops leave open"},
-	{"AssignSteps", "PlaceArena", "lifetimes are counted in steps"},
+	{"SelectKernels", "AssignStages", "kernels may order what the ops leave open"},
+	{"AssignStages", "OrderLaunches", "who shares a stage decides order and queues"},
+	{"OrderLaunches", "PlaceArena", "lifetimes are counted in stages, from what a dispatch waits for"},
 }
 
 // Device is what the passes of this package know about the target.
@@ -70,8 +71,10 @@ type Device struct {
 	// Columns: several rows (few) are multiplied by weights of a few bits together, in kernels that take no others:
 	// float32 weights stay beside them.
 	Columns bool
-	// Beside: dispatches of a step run side by side, so one may use units that others leave idle.
+	// Beside: dispatches of a stage run side by side, on a queue each, so one may use units that others leave idle.
 	Beside bool
+	// Early returns how dispatches of f begin that begin early; nil: none do.
+	Early func(f *ir.Func) ir.Early
 	// Widest is the rows of the widest exact step.
 	Widest int
 	// NormsRuns reports whether a linear op of rows rows (few) can take in the norm over runs that it reads.
@@ -115,12 +118,15 @@ func Table(entries []Entry, d Device) []Pass {
 		{"FuseHeads", "q/k norm, RoPE and KV writes of a layer become one dispatch", ir.Fuse, each(fuseHeads)},
 		{"FuseArgmax", "the dispatch that chooses the token also advances the step block", ir.Fuse, each(fuseArgmax)},
 		{"NameSites", "every dispatch gets a name from its weights and ops", ir.Fuse, nameSites},
-		{"AssignSteps", "independent dispatches share a step; a barrier stands between steps", ir.Schedule, each(func(f *ir.Func) error {
-			assignSteps(f)
+		{"AssignStages", "independent dispatches share a stage; a barrier stands between stages", ir.Schedule, each(func(f *ir.Func) error {
+			assignStages(f)
 			if d.Beside && f.Class == ir.PromptStep {
-				fillSteps(f)
-				largestLast(f)
+				fillStages(f)
 			}
+			return nil
+		})},
+		{"OrderLaunches", "dispatches get an order of launches: what each waits for, its queue, and whether it begins early", ir.Schedule, each(func(f *ir.Func) error {
+			orderLaunches(f, d)
 			return nil
 		})},
 		{"PlaceArena", "values get arena offsets from their lifetimes", ir.Place, placeArena},

@@ -114,25 +114,25 @@ func accesses(g *ir.Group) []access {
 	return list
 }
 
-func TestAssignSteps(t *testing.T) {
+func TestAssignStages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := randomProgram(t)
 		before := slices.Clone(p.Funcs[0].Groups)
 		p.Stage = ir.Schedule
-		assignSteps(p.Funcs[0])
+		assignStages(p.Funcs[0])
 		for j, b := range before {
 			bound := 0
 			for _, a := range before[:j] {
 				if !conflict(a, b) {
 					continue
 				}
-				bound = max(bound, a.Step+1)
-				if a.Step >= b.Step {
-					t.Errorf("groups %s of step %d and %s of step %d touch one value", a.Name, a.Step, b.Name, b.Step)
+				bound = max(bound, a.Stage+1)
+				if a.Stage >= b.Stage {
+					t.Errorf("groups %s of stage %d and %s of stage %d touch one value", a.Name, a.Stage, b.Name, b.Stage)
 				}
 			}
-			if b.Step != bound {
-				t.Errorf("group %s has step %d, could have %d", b.Name, b.Step, bound)
+			if b.Stage != bound {
+				t.Errorf("group %s has stage %d, could have %d", b.Name, b.Stage, bound)
 			}
 		}
 		if len(p.Funcs[0].Groups) != len(before) {
@@ -144,33 +144,27 @@ func TestAssignSteps(t *testing.T) {
 	})
 }
 
-func TestFillSteps(t *testing.T) {
+func TestFillStages(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := randomProgram(t)
 		f := p.Funcs[0]
 		f.Rows, f.Run = 512, 512
 		before := slices.Clone(f.Groups)
 		p.Stage = ir.Schedule
-		assignSteps(f)
-		earliest, steps := map[*ir.Group]int{}, 0
+		assignStages(f)
+		earliest, stages := map[*ir.Group]int{}, 0
 		for _, g := range f.Groups {
-			earliest[g], steps = g.Step, max(steps, g.Step)
+			earliest[g], stages = g.Stage, max(stages, g.Stage)
 		}
-		fillSteps(f)
-		largestLast(f)
-		for i, g := range f.Groups[1:] {
-			if a := f.Groups[i]; a.Step > g.Step || a.Step == g.Step && workOf(f, a) > workOf(f, g) {
-				t.Errorf("group %s of step %d is before %s of step %d", a.Name, a.Step, g.Name, g.Step)
-			}
-		}
+		fillStages(f)
 		for j, b := range before {
 			for _, a := range before[:j] {
-				if conflict(a, b) && a.Step >= b.Step {
-					t.Errorf("groups %s of step %d and %s of step %d touch one value", a.Name, a.Step, b.Name, b.Step)
+				if conflict(a, b) && a.Stage >= b.Stage {
+					t.Errorf("groups %s of stage %d and %s of stage %d touch one value", a.Name, a.Stage, b.Name, b.Stage)
 				}
 			}
-			if b.Step < earliest[b] || b.Step > steps {
-				t.Errorf("group %s has step %d: it could have %d, and there are %d", b.Name, b.Step, earliest[b], steps)
+			if b.Stage < earliest[b] || b.Stage > stages {
+				t.Errorf("group %s has stage %d: it could have %d, and there are %d", b.Name, b.Stage, earliest[b], stages)
 			}
 		}
 		if err := ir.VerifyStructure(p); err != nil {
@@ -179,11 +173,80 @@ func TestFillSteps(t *testing.T) {
 	})
 }
 
+// TestOrderLaunches holds that groups stay in their stages and wait for all before; that those of a stage begin on queues
+// of their own, of tiles the largest first and on queue 0, of few rows the first last and there; and that only lone ones
+// behind lone ones begin early.
+func TestOrderLaunches(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := randomProgram(t)
+		f := p.Funcs[0]
+		f.Class = rapid.SampledFrom([]ir.StepClass{ir.PromptStep, ir.ExactStep}).Draw(t, "class")
+		d := Device{Beside: rapid.Bool().Draw(t, "beside"), Early: func(*ir.Func) ir.Early { return ir.LoadsFirst }}
+		p.Stage = ir.Schedule
+		assignStages(f)
+		before := stagesOf(f)
+		orderLaunches(f, d)
+		after := stagesOf(f)
+		if err := ir.VerifyStructure(p); err != nil {
+			t.Error(err)
+		}
+		if len(before) != len(after) {
+			t.Fatalf("%d stages, %d before", len(after), len(before))
+		}
+		for n, list := range after {
+			was, last := before[n], len(list)-1
+			for i, g := range list {
+				if !slices.Contains(was, g) || len(was) != len(list) || g.Waits != n {
+					t.Errorf("group %s, %s: in another stage, or waits for less than all before", g.Name, g.Order)
+				}
+				if want := last == 0 && n > 0 && len(after[n-1]) == 1; (g.Early == ir.LoadsFirst) != want {
+					t.Errorf("group %s begins early: %t, want %t", g.Name, !want, want)
+				}
+				queue := i
+				switch {
+				case !d.Beside:
+					queue = 0
+				case f.Class == ir.ExactStep:
+					queue = (i + 1) % len(list)
+				}
+				if g.Queue != queue {
+					t.Errorf("group %s, number %d of %d: queue %d, want %d", g.Name, i, len(list), g.Queue, queue)
+				}
+				switch {
+				case !d.Beside && g != was[i], d.Beside && f.Class == ir.ExactStep && g != was[(i+1)%len(list)]:
+					t.Errorf("group %s is launched as number %d of %d", g.Name, i, len(list))
+				case d.Beside && f.Class == ir.PromptStep && i > 0 && workOf(f, list[i-1]) < workOf(f, g):
+					t.Errorf("group %s is launched behind less work", g.Name)
+				}
+			}
+		}
+	})
+}
+
+// TestWideStage holds that a stage of more dispatches than there are queues takes all of them.
+func TestWideStage(t *testing.T) {
+	for _, class := range []ir.StepClass{ir.PromptStep, ir.ExactStep} {
+		f := &ir.Func{Class: class}
+		for range 3 * ir.Queues {
+			f.Groups = append(f.Groups, &ir.Group{})
+		}
+		orderLaunches(f, Device{Beside: true})
+		count := map[int]int{}
+		for _, g := range f.Groups {
+			count[g.Queue]++
+		}
+		if len(count) != ir.Queues || count[0] != 1 || count[1] > count[ir.Queues-1]+1 {
+			t.Errorf("%s: dispatches by queue: %v", class, count)
+		}
+	}
+}
+
 func TestPlaceArena(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := randomProgram(t)
 		f := p.Funcs[0]
-		assignSteps(f)
+		assignStages(f)
+		orderLaunches(f, Device{})
 		if err := placeArena(p); err != nil {
 			t.Fatal(err)
 		}
@@ -224,11 +287,11 @@ func liveRanges(t *rapid.T, f *ir.Func, ctx int) []span {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, escapes := span{v, g.Step, g.Step, n}, false
+			s, escapes := span{v, g.Stage, g.Stage, n}, false
 			for _, h := range f.Groups[i+1:] {
 				for _, reader := range h.Ops {
 					if slices.Contains(reader.Args, v) {
-						escapes, s.last = true, max(s.last, h.Step)
+						escapes, s.last = true, max(s.last, h.Stage)
 					}
 				}
 			}

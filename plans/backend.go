@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // The backends: what runs a plan.
@@ -44,16 +45,17 @@ type need interface {
 	describe(t *table.Table)
 }
 
-// backends has a row for each backend that plans may be for, with its part of requirements: nil
-// where they have none.
+// backends has a row for each backend that plans may be for.
 var backends = []struct {
-	name string
-	part func(r *Requirements) need
+	name   string
+	part   func(r *Requirements) need // of requirements; nil where there is none
+	queues int                        // that dispatches may be launched on
+	early  func(r *Requirements) bool // whether dispatches may begin early; nil: never
 }{
-	{Host, nil},
-	{Vulkan, func(r *Requirements) need { return some(r.Vulkan) }},
-	{CPU, func(r *Requirements) need { return some(r.CPU) }},
-	{CUDA, func(r *Requirements) need { return some(r.CUDA) }},
+	{Host, nil, 1, nil},
+	{Vulkan, func(r *Requirements) need { return some(r.Vulkan) }, 1, nil},
+	{CPU, func(r *Requirements) need { return some(r.CPU) }, 1, nil},
+	{CUDA, func(r *Requirements) need { return some(r.CUDA) }, ir.Queues, func(r *Requirements) bool { return r.CUDA.Arch >= earlyArch }},
 }
 
 // some is p as a need, nil for nil.

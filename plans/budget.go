@@ -10,7 +10,7 @@ type measure struct {
 
 // measures count what a step of an entry takes, with full rows behind an empty cache.
 var measures = []measure{
-	{"stages", func(_ *Plan, e *Entry) float64 { return float64(e.Steps()) }},
+	{"stages", func(_ *Plan, e *Entry) float64 { return float64(e.Stages()) }},
 	{"bytes", func(_ *Plan, e *Entry) float64 { read, write, _ := e.Work(0); return float64(read + write) }},
 	{"time", func(_ *Plan, e *Entry) float64 { return micro(e.Predict(0).Seconds()) }},
 	{"registers", func(p *Plan, e *Entry) float64 { return float64(p.registers(e)) }},

@@ -8,7 +8,7 @@ import (
 )
 
 // checkOrder proves on the program alone, also of plans without dispatches, that
-// steps respect the dependences.
+// groups wait for what they depend on.
 func checkOrder(c *checker) {
 	for _, f := range c.plan.Program.Funcs {
 		made := map[*ir.Value]*ir.Group{}
@@ -21,13 +21,13 @@ func checkOrder(c *checker) {
 				if from == nil {
 					from = written[v]
 				}
-				if from != nil && from.Step >= g.Step {
-					c.add("order", f.Name, g.Name, "reads %s in step %d, in which %q writes it", v, g.Step, from.Name)
+				if from != nil && from.Stage >= g.Waits {
+					c.add("order", f.Name, g.Name, "reads %s and waits for %d stages: %q writes it in stage %d", v, g.Waits, from.Name, from.Stage)
 				}
 			}
 			for _, v := range writes {
-				if from := read[v]; from != nil && from.Step >= g.Step {
-					c.add("order", f.Name, g.Name, "writes %s in step %d, in which %q reads it", v, g.Step, from.Name)
+				if from := read[v]; from != nil && from.Stage >= g.Waits {
+					c.add("order", f.Name, g.Name, "writes %s and waits for %d stages: %q reads it in stage %d", v, g.Waits, from.Name, from.Stage)
 				}
 			}
 			for _, v := range g.Inputs() {
@@ -54,12 +54,12 @@ type access struct {
 	lo, hi int64
 }
 
-// checkHazards sweeps over the bytes of every region, step by step, for overlaps
-// of which one side writes. The end of an entry is always fenced.
+// checkHazards sweeps over the bytes of every region, stage by stage, for overlaps
+// of which one side writes. All wait for the end of an entry.
 func checkHazards(c *checker) {
 	for from := 0; from < len(c.sites); {
 		to := from
-		for to < len(c.sites) && c.sites[to].entry == c.sites[from].entry && c.sites[to].Step == c.sites[from].Step {
+		for to < len(c.sites) && c.sites[to].entry == c.sites[from].entry && c.sites[to].Stage == c.sites[from].Stage {
 			to++
 		}
 		byRegion := map[regionKey][]access{}
@@ -80,6 +80,43 @@ func checkHazards(c *checker) {
 		}
 		from = to
 	}
+	checkAhead(c)
+}
+
+// mostAhead bounds the pairs of arguments that checkAhead compares.
+const mostAhead = 1 << 22
+
+// checkAhead finds overlaps of which one side writes between a dispatch and those of earlier stages that it does not
+// wait for.
+func checkAhead(c *checker) {
+	pairs := 0
+	for i := range c.sites {
+		s := &c.sites[i]
+		if s.Waits == s.Stage {
+			continue
+		}
+		for j := i - 1; j >= 0 && c.sites[j].entry == s.entry && c.sites[j].Stage >= s.Waits; j-- {
+			if pairs += len(s.Args) * len(c.sites[j].Args); pairs > mostAhead {
+				c.addAt("hazard", s, "too many dispatches do not wait for those before them")
+				return
+			}
+			if c.sites[j].Stage < s.Stage {
+				c.together(s, &c.sites[j])
+			}
+		}
+	}
+}
+
+// together reports accesses of two dispatches that overlap, if one of them writes.
+func (c *checker) together(s, other *site) {
+	for _, a := range s.Args {
+		for _, b := range other.Args {
+			if (a.Write || b.Write) && a.Space == b.Space && a.Region == b.Region && a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes {
+				c.addAt("hazard", s, "argument %q and argument %q of %q, of stage %d, overlap in %s %q; it waits for %d stages",
+					a.Name, b.Name, other.Site, other.Stage, a.Space, a.Region, s.Waits)
+			}
+		}
+	}
 }
 
 // sweep reports every access that overlaps one that begins at a lower address,
@@ -93,8 +130,8 @@ func sweep(c *checker, all []access) {
 			other = reach
 		}
 		if other.arg != nil && a.lo < other.hi {
-			c.addAt("hazard", a.site, "argument %q and argument %q of %q overlap in %s %q at [%d, %d) in step %d",
-				a.arg.Name, other.arg.Name, other.site.Site, a.arg.Space, a.arg.Region, a.lo, min(a.hi, other.hi), a.site.Step)
+			c.addAt("hazard", a.site, "argument %q and argument %q of %q overlap in %s %q at [%d, %d) in stage %d",
+				a.arg.Name, other.arg.Name, other.site.Site, a.arg.Space, a.arg.Region, a.lo, min(a.hi, other.hi), a.site.Stage)
 		}
 		if a.hi > reach.hi {
 			reach = a

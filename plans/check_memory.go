@@ -120,8 +120,8 @@ func materialized(f *ir.Func) []*ir.Value {
 	return all
 }
 
-// life is a value's bytes in the arena and the steps from its first write to its
-// last read. Steps, not groups: within a step the order is open.
+// life is a value's bytes in the arena and the stages from its first write to its
+// last read. Stages, not groups: within a stage the order is open.
 type life struct {
 	v           *ir.Value
 	lo, hi      int64
@@ -135,7 +135,7 @@ func lives(c *checker, f *ir.Func) []life {
 	for _, g := range f.Groups {
 		for _, v := range g.Inputs() {
 			if i, ok := index[v]; ok {
-				all[i].last = max(all[i].last, g.Step)
+				all[i].last = max(all[i].last, g.Stage)
 			}
 		}
 		for _, v := range append(g.Outputs(uses), g.Scratch(uses)...) {
@@ -147,7 +147,7 @@ func lives(c *checker, f *ir.Func) []life {
 				continue
 			}
 			index[v] = len(all)
-			all = append(all, life{v, v.Offset, v.Offset + size(c, v, f.Rows), g.Step, g.Step})
+			all = append(all, life{v, v.Offset, v.Offset + size(c, v, f.Rows), g.Waits, g.Stage})
 		}
 	}
 	return all
@@ -163,7 +163,7 @@ func checkAliasing(c *checker) {
 					break
 				}
 				if a.first <= b.last && b.first <= a.last {
-					c.add("aliasing", f.Name, b.v.String(), "bytes [%d, %d) in steps %d to %d overlap %s, [%d, %d) in steps %d to %d",
+					c.add("aliasing", f.Name, b.v.String(), "bytes [%d, %d) in stages %d to %d overlap %s, [%d, %d) in stages %d to %d",
 						b.lo, b.hi, b.first, b.last, a.v, a.lo, a.hi, a.first, a.last)
 				}
 			}

@@ -68,10 +68,16 @@ func moveTo(p *Plan, id int, offset int64) {
 	}
 }
 
-// setStep moves a dispatch and its group to a step.
-func setStep(p *Plan, site string, step int) {
+// setOrder changes the order of a dispatch and its group.
+func setOrder(p *Plan, site string, change func(o *ir.Order)) {
 	d, g := dispatch(p, site)
-	d.Step, g.Step = step, step
+	change(&d.Order)
+	g.Order = d.Order
+}
+
+// setStage moves a dispatch and its group to a stage, behind all before.
+func setStage(p *Plan, site string, stage int) {
+	setOrder(p, site, func(o *ir.Order) { o.Stage, o.Waits = stage, stage })
 }
 
 // mixRows makes decode/1 an entry of two rows, of two sequences, that the kernels of the
@@ -82,6 +88,26 @@ func mixRows(p *Plan, sites ...string) {
 	for _, site := range sites {
 		d, _ := dispatch(p, site)
 		d.Mixes = true
+	}
+}
+
+func early(o *ir.Order) { o.Early = ir.LoadsFirst }
+
+// onCUDA makes the plan one for CUDA, with kernels that no driver takes.
+func onCUDA(p *Plan, arch int) {
+	p.Require.Backend, p.Require.Vulkan, p.Require.CUDA = CUDA, nil, &CUDARequirements{Arch: arch, Workgroup: 1024, Shared: 48 << 10}
+}
+
+// TestCheckTakesQueuesAndEarlyStarts: on CUDA all that testPlan can have of both is right.
+func TestCheckTakesQueuesAndEarlyStarts(t *testing.T) {
+	p := testPlan(t, false)
+	onCUDA(p, 90)
+	setOrder(p, "v", func(o *ir.Order) { o.Queue = 1 })
+	for _, site := range []string{"blk.0.residual", "head", "argmax", "advance"} {
+		setOrder(p, site, early)
+	}
+	for _, bad := range Check(p) {
+		t.Error(bad)
 	}
 }
 
@@ -147,14 +173,14 @@ func TestCheckFinds(t *testing.T) {
 		{"no place", func(p *Plan) { moveTo(p, 2, 8) }, "aliasing", "multiple of 16"},
 		{"output into its input", func(p *Plan) { moveTo(p, 6, 512) }, "aliasing", "%6"},
 
-		{"consumer in the same step", func(p *Plan) { setStep(p, "q", 0); setStep(p, "k", 0) }, "order", "reads %0"},
-		{"cache read in the step that writes it", func(p *Plan) { setStep(p, "attn", 2) }, "order", "reads @k"},
-		{"written in the step that still reads it", func(p *Plan) {
+		{"consumer in the same stage", func(p *Plan) { setStage(p, "q", 0); setStage(p, "k", 0) }, "order", "reads %0"},
+		{"cache read in the stage that writes it", func(p *Plan) { setStage(p, "attn", 2) }, "order", "reads @k"},
+		{"written in the stage that still reads it", func(p *Plan) {
 			for _, site := range []string{"attn", "blk.0.residual", "head", "argmax"} {
-				setStep(p, site, 7)
+				setStage(p, site, 7)
 			}
-		}, "order", `writes @pos in step 7, in which "attn" reads it`},
-		{"next token before the head has read it", func(p *Plan) { setStep(p, "advance", 6) }, "order", "reads %8"},
+		}, "order", `writes @pos and waits for 7 stages: "attn" reads it in stage 7`},
+		{"next token before the head has read it", func(p *Plan) { setStage(p, "advance", 6) }, "order", "reads %8"},
 
 		{"argument after its region", func(p *Plan) { arg(p, "head", "@embd").Bytes += 4 }, "bounds", `of weight "embd"`},
 		{"offset at the end", func(p *Plan) { arg(p, "head", "%7").Offset = 128 }, "bounds", `of io "decode/1:%7"`},
@@ -200,6 +226,34 @@ func TestCheckFinds(t *testing.T) {
 		{"write under a read", func(p *Plan) { a := arg(p, "k", "%3"); a.Offset = 128 }, "hazard", `"%0" of "q"`},
 		{"write under a write", func(p *Plan) { a := arg(p, "v", "@v"); a.Region = "k" }, "hazard", `kv "k"`},
 		{"in place", func(p *Plan) { a := arg(p, "blk.0.residual", "%6"); a.Offset = 0 }, "hazard", `of "blk.0.residual"`},
+
+		{"waits for less, and reads what is written", func(p *Plan) { setOrder(p, "attn", func(o *ir.Order) { o.Waits = 2 }) }, "order", `reads @k and waits for 2 stages: "kv" writes it in stage 2`},
+		{"waits for less, and writes what is read", func(p *Plan) { setOrder(p, "advance", func(o *ir.Order) { o.Waits = 1 }) }, "order", `writes @pos and waits for 1 stages: "attn" reads it in stage 3`},
+		{"waits for less, and the bytes are another's", func(p *Plan) { setOrder(p, "head", func(o *ir.Order) { o.Waits = 3 }) }, "hazard", `of "blk.0.residual", of stage 4, overlap in arena ""; it waits for 3 stages`},
+		{"waits for its own stage", func(p *Plan) { setOrder(p, "attn", func(o *ir.Order) { o.Waits = 4 }) }, "schema", "in stage 3 it waits for 4 stages"},
+		{"queue of none", func(p *Plan) { setOrder(p, "attn", func(o *ir.Order) { o.Queue = ir.Queues }) }, "schema", "queue 16 of 16"},
+		{"unknown early start", func(p *Plan) { setOrder(p, "attn", func(o *ir.Order) { o.Early = "soon" }) }, "schema", `early start "soon"`},
+		{"queue of the dispatch alone", func(p *Plan) { p.Entries[0].Dispatches[3].Queue = 1 }, "schema", `dispatch 3 "kv", stage=2 waits=2 queue=1: group is "kv", stage=2 waits=2`},
+
+		{"second queue", func(p *Plan) { setOrder(p, "v", func(o *ir.Order) { o.Queue = 1 }) }, "launch", "is on queue 1; backend vulkan has 1"},
+		{"early, on Vulkan", func(p *Plan) { setOrder(p, "head", early) }, "launch", "begins early, which the device cannot have"},
+		{"early, on sm_89", func(p *Plan) { onCUDA(p, 89); setOrder(p, "head", early) }, "launch", "begins early, which the device cannot have"},
+		{"early, beside another", func(p *Plan) { onCUDA(p, 90); setOrder(p, "v", early) }, "launch", "begins early and is not alone in stage 2"},
+		{"early, behind two", func(p *Plan) { onCUDA(p, 90); setOrder(p, "attn", early) }, "launch", "begins early and is not alone in stage 3, behind a lone dispatch"},
+		{"early, behind nothing", func(p *Plan) { onCUDA(p, 90); setOrder(p, "embed", early) }, "launch", "begins early and is not alone"},
+		{"early, in another entry than what is before", func(p *Plan) {
+			onCUDA(p, 90)
+			early(&p.Entries[1].Dispatches[0].Order)
+			early(&p.Program.Funcs[1].Groups[0].Order)
+		}, "launch", "begins early and is not alone"},
+		{"early, without waiting", func(p *Plan) {
+			onCUDA(p, 90)
+			setOrder(p, "head", func(o *ir.Order) { early(o); o.Waits-- })
+		}, "launch", "for whose end it waits"},
+		{"early, on another queue", func(p *Plan) {
+			onCUDA(p, 90)
+			setOrder(p, "head", func(o *ir.Order) { early(o); o.Queue = 1 })
+		}, "launch", "begins early on queue 1, behind queue 0; want 0"},
 
 		{"cache of one sequence", func(p *Plan) { mixRows(p, "v", "attn") }, "sequences", "one sequence, here they may be of 2 kv"},
 		{"attention of one sequence", func(p *Plan) { mixRows(p, "kv", "v") }, "sequences", "here they may be of 2 attn"},
@@ -248,10 +302,63 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
+// TestOrdersOfLaunches draws what some dispatches wait for, their queues and early starts, and compares the checker with
+// all pairs of dispatches: it refuses an order if one of them leaves two accesses to the same bytes open, or begins early
+// where it must not.
+func TestOrdersOfLaunches(t *testing.T) {
+	refused, taken := 0, 0
+	rapid.Check(t, func(rt *rapid.T) {
+		p := testPlan(t, false)
+		onCUDA(p, 90)
+		list := p.Entries[0].Dispatches
+		for range rapid.IntRange(1, 3).Draw(rt, "changes") {
+			i := rapid.IntRange(0, len(list)-1).Draw(rt, "dispatch")
+			setOrder(p, list[i].Site, func(o *ir.Order) {
+				o.Waits = rapid.IntRange(0, o.Stage).Draw(rt, "waits")
+				o.Queue = rapid.SampledFrom([]int{0, 0, 1, ir.Queues - 1}).Draw(rt, "queue")
+				o.Early = rapid.SampledFrom([]ir.Early{ir.NotEarly, ir.NotEarly, ir.WaitsFirst, ir.LoadsFirst}).Draw(rt, "early")
+			})
+		}
+		wrong := false
+		inStage := map[int]int{}
+		for _, d := range list {
+			inStage[d.Stage]++
+		}
+		for i := range list {
+			d := &list[i]
+			for j := range list[:i] {
+				other := &list[j]
+				if other.Stage < d.Waits {
+					continue
+				}
+				for _, a := range d.Args {
+					for _, b := range other.Args {
+						wrong = wrong || (a.Write || b.Write) && a.Space == b.Space && a.Region == b.Region && a.Offset < b.Offset+b.Bytes && b.Offset < a.Offset+a.Bytes
+					}
+				}
+			}
+			if d.Early != ir.NotEarly {
+				wrong = wrong || i == 0 || inStage[d.Stage] > 1 || inStage[list[i-1].Stage] > 1 || d.Waits < d.Stage || d.Queue != 0 || list[i-1].Queue != 0
+			}
+		}
+		if bad := Check(p); (len(bad) > 0) != wrong {
+			rt.Fatalf("wrong: %t, the checker says %v", wrong, bad)
+		}
+		if wrong {
+			refused++
+		} else {
+			taken++
+		}
+	})
+	if refused == 0 || taken == 0 {
+		t.Errorf("%d orders refused, %d taken", refused, taken)
+	}
+}
+
 func TestCheckOfHostPlans(t *testing.T) {
 	for rule, mutate := range map[string]func(p *Plan){
 		"aliasing": func(p *Plan) { p.Program.Funcs[0].Groups[2].Ops[0].Result.Offset = 256 },
-		"order":    func(p *Plan) { setStep(p, "attn", 2) },
+		"order":    func(p *Plan) { setStage(p, "attn", 2) },
 		"memory":   func(p *Plan) { p.Require.Memory = 1 },
 		"schema":   func(p *Plan) { p.Entries[0].Dispatches[0].Pipeline = 0 },
 	} {
@@ -314,10 +421,10 @@ func TestAliasingOfRandomPlacements(t *testing.T) {
 				first, last := -1, -1
 				for _, g := range f.Groups {
 					if slices.Contains(g.Ops, v.Def) {
-						first, last = g.Step, max(last, g.Step)
+						first, last = g.Stage, max(last, g.Stage)
 					}
 					if slices.Contains(g.Inputs(), v) {
-						last = max(last, g.Step)
+						last = max(last, g.Stage)
 					}
 				}
 				if v.Class != ir.Arena || step < first || step > last {

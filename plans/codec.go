@@ -25,7 +25,7 @@ import (
 const (
 	magic = "zinccpln"
 	// Version is the version of the encoding and of its meaning.
-	Version = 6
+	Version = 7
 
 	headSize     = 24
 	tocEntrySize = 32

@@ -17,15 +17,15 @@ type CUDARequirements struct {
 	Exact     bool
 	Workgroup int // invocations of the largest workgroup
 	Shared    int // bytes of shared memory of the hungriest workgroup
-	// Overlap: a kernel begins while the one before it runs. In decode entries it waits for that one before touching
-	// anything but weights and tables, in others first of all.
-	Overlap bool
 }
 
 // CUDACapabilities are what a CUDA device offers.
 type CUDACapabilities struct {
 	Arch, Workgroup, Shared int
 }
+
+// earlyArch is the first architecture whose dispatches can begin early (programmatic dependent launch).
+const earlyArch = 90
 
 // maxArch bounds compute capabilities.
 const maxArch = 999
@@ -65,11 +65,6 @@ func (r *CUDARequirements) describe(t *table.Table) {
 		architecture += "a, and no later one"
 	}
 	t.Add("architecture", architecture)
-	overlap := "no"
-	if r.Overlap {
-		overlap = "each kernel with the one before"
-	}
-	t.Add("overlap", overlap)
 	t.Add("workgroup", r.Workgroup)
 	t.Add("shared memory", table.Bytes(r.Shared))
 }

@@ -90,11 +90,11 @@ func ofBoth(pair [2]*Entry, cell func(*Entry) any) (any, any) {
 }
 
 func diffEntries(a, b *Plan) *table.Table {
-	t := &table.Table{Title: "entries", Columns: []string{"entry", "dispatches a", "dispatches b", "steps a", "steps b",
+	t := &table.Table{Title: "entries", Columns: []string{"entry", "dispatches a", "dispatches b", "stages a", "stages b",
 		"predicted us a", "predicted us b", "change %"}}
 	for _, e := range pairs(a, b) {
 		na, nb := ofBoth(e, func(e *Entry) any { return len(e.Dispatches) })
-		sa, sb := ofBoth(e, func(e *Entry) any { return e.Steps() })
+		sa, sb := ofBoth(e, func(e *Entry) any { return e.Stages() })
 		ua, ub := ofBoth(e, func(e *Entry) any { return micro(e.Predict(0).Seconds()) })
 		var by any = table.None
 		if x, ok := ua.(float64); ok {

@@ -51,7 +51,7 @@ func TestDiff(t *testing.T) {
 		}, []string{"kernels|advance|decode/1|subgroup|0|64", "kernels|*|score/8|subgroup|32|64", "kernels|q|decode/1|subgroup|32|64"}},
 		{"workgroup", func(p *Plan) { d, _ := q(p); p.Pipelines[d.Pipeline].Workgroup = 128 }, []string{"kernels|q|decode/1|workgroup|64|128"}},
 		{"code", func(p *Plan) { p.Modules[0].Bytes = p.Modules[0].Bytes[:20] }, []string{"modules|embed.q8_0|24 bytes, 19750dd6|20 bytes"}},
-		{"stage", func(p *Plan) { p.Entries[0].Dispatches[4].Step = 9 }, []string{"entries|decode/1|10|10|8|9|"}},
+		{"stage", func(p *Plan) { p.Entries[0].Dispatches[4].Stage = 9 }, []string{"entries|decode/1|10|10|8|9|"}},
 		{"bytes", func(p *Plan) { d, _ := q(p); d.Cost.ReadBytes += 24 }, []string{"work|decode/1|1000 B|1.00 KiB|100 B|100 B|10.00 k|10.00 k"}},
 		{"time", func(p *Plan) { d, _ := q(p); d.Cost.Predicted.Operations = 9e-6 }, []string{"entries|decode/1|10|10|8|8|"}},
 		{"arena", func(p *Plan) { p.Memory.Arena += 1 << 10 }, []string{"memory|arena|2.00 KiB|3.00 KiB", "memory|sum|"}},
@@ -142,8 +142,8 @@ func TestWorse(t *testing.T) {
 		want  string
 	}{
 		{"nothing", func(p *Plan) {}, all, ""},
-		{"stages", func(p *Plan) { p.Entries[0].Dispatches[4].Step = 9 }, []string{"stages"}, "stages of decode/1 8 -> 9"},
-		{"stages, not asked for", func(p *Plan) { p.Entries[0].Dispatches[4].Step = 9 }, []string{"bytes", "time"}, ""},
+		{"stages", func(p *Plan) { p.Entries[0].Dispatches[4].Stage = 9 }, []string{"stages"}, "stages of decode/1 8 -> 9"},
+		{"stages, not asked for", func(p *Plan) { p.Entries[0].Dispatches[4].Stage = 9 }, []string{"bytes", "time"}, ""},
 		{"fewer bytes", func(p *Plan) { p.Entries[0].Dispatches[0].Cost.ReadBytes-- }, all, ""},
 		{"bytes", func(p *Plan) { p.Entries[1].Dispatches[0].Cost.WriteBytes++ }, all, "bytes of score/8 220 -> 221"},
 		{"time", func(p *Plan) { p.Entries[1].Dispatches[0].Cost.Predicted.Stage *= 2 }, all, "time of score/8 10 -> 12"},

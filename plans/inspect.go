@@ -108,18 +108,18 @@ func memoryTable(p *Plan) *table.Table {
 }
 
 func entriesTable(p *Plan) *table.Table {
-	t := &table.Table{Title: "entries", Columns: []string{"entry", "kind", "rows", "reach", "dispatches", "steps", "per layer", "read", "write", "flops", p.timeColumn()}}
+	t := &table.Table{Title: "entries", Columns: []string{"entry", "kind", "rows", "reach", "dispatches", "stages", "per layer", "read", "write", "flops", p.timeColumn()}}
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		layer := map[int]bool{}
 		for _, d := range e.Dispatches {
 			if strings.HasPrefix(d.Site, "blk.") {
-				layer[d.Step] = true
+				layer[d.Stage] = true
 			}
 		}
 		read, write, flops := e.Work(0)
 		perLayer := float64(len(layer)) / float64(max(p.Header.Model.Layers, 1))
-		t.Add(e.Name, e.Kind, e.Rows, e.Reach, len(e.Dispatches), e.Steps(), perLayer,
+		t.Add(e.Name, e.Kind, e.Rows, e.Reach, len(e.Dispatches), e.Stages(), perLayer,
 			table.Bytes(read), table.Bytes(write), table.Count(flops), micro(e.Predict(0).Seconds()))
 	}
 	return t
@@ -138,13 +138,13 @@ func percent(part, whole float64) float64 {
 
 // dispatchTable takes the kernels from the program, which host plans have, too.
 func dispatchTable(p *Plan, e *Entry, f *ir.Func) *table.Table {
-	t := &table.Table{Title: e.Name, Columns: []string{"#", "step", "site", "candidate", "kernel", "constants", "grid", "read", "write", "flops",
+	t := &table.Table{Title: e.Name, Columns: []string{"#", "stage", "waits", "queue", "early", "site", "candidate", "kernel", "constants", "grid", "read", "write", "flops",
 		p.timeColumn(), "share %", "bound", "why"}}
 	sum := e.Predict(0).Seconds()
 	for i, d := range e.Dispatches {
 		call := f.Groups[i].Call
 		consts := constants(call.Consts)
-		t.Add(i, d.Step, d.Site, call.Candidate, call.Kernel, consts, gridName(d.Grid),
+		t.Add(i, d.Stage, d.Waits, d.Queue, string(d.Early), d.Site, call.Candidate, call.Kernel, consts, gridName(d.Grid),
 			table.Bytes(d.Cost.ReadBytes), table.Bytes(d.Cost.WriteBytes), table.Count(d.Cost.FLOPs),
 			micro(d.Cost.Predicted.Seconds()), percent(d.Cost.Predicted.Seconds(), sum), d.Cost.Predicted.Bound(), d.Why)
 	}

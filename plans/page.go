@@ -208,10 +208,10 @@ func EntryTable(p *Plan, name string) (*table.Table, error) {
 		return nil, err
 	}
 	f := p.Program.Func(name)
-	t := &table.Table{Title: name, Columns: []string{"#", "step", "site", "read", "us", "bound", "kernel"}}
+	t := &table.Table{Title: name, Columns: []string{"#", "stage", "queue", "early", "site", "read", "us", "bound", "kernel"}}
 	for i, d := range e.Dispatches {
 		times := d.Cost.Predicted
-		t.Add(i, d.Step, d.Site, table.Bytes(d.Cost.ReadBytes), micro(times.Seconds()), times.Bound(), f.Groups[i].Call.Kernel)
+		t.Add(i, d.Stage, d.Queue, string(d.Early), d.Site, table.Bytes(d.Cost.ReadBytes), micro(times.Seconds()), times.Bound(), f.Groups[i].Call.Kernel)
 	}
 	return t, nil
 }
@@ -227,7 +227,7 @@ func (p *Plan) entryNames() []string {
 // SiteTable describes the call sites whose name contains part, in all entries or the named one: what is
 // computed, by which kernel, of what size and why. Equal layers appear once.
 func SiteTable(p *Plan, entry, part string) (*table.Table, error) {
-	t := &table.Table{Title: "call sites", Columns: []string{"entry", "site", "step", "grid", "read", "write", "flops", "us", "bound",
+	t := &table.Table{Title: "call sites", Columns: []string{"entry", "site", "stage", "queue", "early", "grid", "read", "write", "flops", "us", "bound",
 		"ops", "candidate", "kernel", "constants", "why"}}
 	for i := range p.Entries {
 		if e := &p.Entries[i]; entry == "" || e.Name == entry {
@@ -253,7 +253,7 @@ func siteRows(t *table.Table, e *Entry, f *ir.Func, part string) {
 		for _, op := range f.Groups[j].Ops {
 			ops = append(ops, op.Kind.Name)
 		}
-		t.Add(e.Name, d.Site, d.Step, gridName(d.Grid), table.Bytes(c.ReadBytes), table.Bytes(c.WriteBytes), table.Count(c.FLOPs),
+		t.Add(e.Name, d.Site, d.Stage, d.Queue, string(d.Early), gridName(d.Grid), table.Bytes(c.ReadBytes), table.Bytes(c.WriteBytes), table.Count(c.FLOPs),
 			micro(c.Predicted.Seconds()), c.Predicted.Bound(), strings.Join(ops, " "), call.Candidate,
 			call.Kernel, constants(call.Consts), d.Why)
 	}

@@ -152,7 +152,7 @@ type Dispatch struct {
 	Pipeline int
 	Grid     [3]int
 	Args     []Arg
-	Step     int // a barrier stands between dispatches of different steps
+	ir.Order // of the group
 	Cover    []Cover
 	Cost     Cost
 	Why      string // reason of the kernel choice

@@ -29,56 +29,56 @@ step @out : i32[16]
 step @count : i32[1]
 
 func "decode/1" rows=1 sequences=many run=1 class=exact {
-  group "embed" step=0 {
+  group "embed" stage=0 waits=0 {
     call "embed.q8_0/" kernel="embed.q8_0" wave=32 grid=[4, 1, 1] const={k=64} args=[@token, @embd, %0] why="only candidate"
     %0 = embed @token, @embd {scale=1.0} : f32[T, 64] at 0
   }
-  group "q" step=1 {
+  group "q" stage=1 waits=1 {
     call "gemv.q4_0/" kernel="gemv.q4_0" wave=32 grid=[4, 1, 1] const={k=64, n=64} args=[%0, @norm, @wq, %2] why="cost model"
     %1 = rmsnorm %0, @norm {eps=1e-06, group=64} : f32[T, 64]
     %2 = linear %1, @wq : f32[T, 64] at 256
   }
-  group "k" step=1 {
+  group "k" stage=1 waits=1 {
     call "gemv.f16/" kernel="gemv.f16" wave=32 grid=[4, 1, 1] const={k=64, n=64} args=[%0, @wk, %3] why="cost model"
     %3 = linear %0, @wk : f32[T, 64] at 512
   }
-  group "kv" step=2 {
+  group "kv" stage=2 waits=2 {
     call "kvwrite/" kernel="kvwrite" wave=32 grid=[4, 1, 1] const={w=64} args=[%3, @rope, @pos, @slot, @k] why=""
     %4 = rope %3, @pos, @rope {kind="neox", head_dim=16, n_rot=8} : f32[T, 64]
     kvwrite %4, @pos, @slot, @k
   }
-  group "v" step=2 {
+  group "v" stage=2 waits=2 {
     call "kvcopy/" kernel="kvcopy" wave=32 grid=[4, 1, 1] const={w=64} args=[%3, @pos, @slot, @v] why=""
     kvwrite %3, @pos, @slot, @v
   }
-  group "attn" step=3 {
+  group "attn" stage=3 waits=3 {
     call "attn/" kernel="attn" wave=32 grid=[4, 1, 1] const={hd=16} args=[%2, @k, @v, @pos, @slot, %5] why=""
     %5 = attention %2, @k, @v, @pos, @slot {head_dim=16, heads=4, kv_heads=4, scale=0.25} : f32[T, 64] at 512
   }
-  group "blk.0.residual" step=4 {
+  group "blk.0.residual" stage=4 waits=4 {
     call "add/" kernel="add" wave=32 grid=[4, 1, 1] const={w=64} args=[%0, %5, %6] why=""
     %6 = add %0, %5 : f32[T, 64] at 256
   }
-  group "head" step=5 {
+  group "head" stage=5 waits=5 {
     call "gemv.q8_0/" kernel="gemv.q8_0" wave=32 grid=[2, 1, 1] const={k=64, n=32} args=[%6, @embd, %7] why="cost model"
     %7 = linear %6, @embd : io f32[T, 32]
   }
-  group "argmax" step=6 {
+  group "argmax" stage=6 waits=6 {
     call "argmax/" kernel="argmax" wave=32 grid=[1, 1, 1] const={w=32} args=[%7, %8] why=""
     %8 = argmax %7 : io i32[T]
   }
-  group "advance" step=7 {
+  group "advance" stage=7 waits=7 {
     call "advance/" kernel="advance" wave=0 grid=[1, 1, 1] const={ring=16} args=[%8, @token, @pos, @slot, @n, @out, @count] why=""
     advance %8, @token, @pos, @slot, @n, @out, @count
   }
 }
 
 func "score/8" rows=8 sequences=one run=8 class=prompt {
-  group "embed" step=0 {
+  group "embed" stage=0 waits=0 {
     call "embed.q8_0/" kernel="embed.q8_0" wave=32 grid=[4, 1, 1] const={k=64} args=[@token, @embd, %0] why="only candidate"
     %0 = embed @token, @embd {scale=1.0} : f32[T, 64] at 0
   }
-  group "head" step=1 {
+  group "head" stage=1 waits=1 {
     call "gemv.q8_0/" kernel="gemv.q8_0" wave=32 grid=[2, 1, 1] const={k=64, n=32} args=[%0, @embd, %1] why="cost model"
     %1 = linear %0, @embd : io f32[T, 32]
   }
@@ -172,7 +172,7 @@ func testDispatch(p *Plan, f *ir.Func, g *ir.Group, modules map[string]int) Disp
 		}
 		p.Pipelines = append(p.Pipelines, pl)
 	}
-	d := Dispatch{Site: g.Name, Pipeline: pipeline, Grid: c.Grid, Step: g.Step, Why: c.Why, Cost: testCost(g)}
+	d := Dispatch{Site: g.Name, Pipeline: pipeline, Grid: c.Grid, Order: g.Order, Why: c.Why, Cost: testCost(g)}
 	outs := append(g.Outputs(f.Uses()), g.Writes()...)
 	for _, v := range c.Args {
 		space, region, offset := place(f.Name, v)

@@ -86,13 +86,13 @@ func (e *Entry) Work(depth int) (read, write, flops int64) {
 	return read, write, flops
 }
 
-// Steps is the number of steps between the entry's barriers.
-func (e *Entry) Steps() int {
-	steps := map[int]bool{}
+// Stages is the number of the entry's stages.
+func (e *Entry) Stages() int {
+	stages := map[int]bool{}
 	for i := range e.Dispatches {
-		steps[e.Dispatches[i].Step] = true
+		stages[e.Dispatches[i].Stage] = true
 	}
-	return len(steps)
+	return len(stages)
 }
 
 // SitePrediction is the predicted time of the dispatches of one call site, over all layers.

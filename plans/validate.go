@@ -210,8 +210,8 @@ func validateEntry(p *Plan, e *Entry, f *ir.Func, regions map[regionKey]int64) e
 	}
 	for i := range e.Dispatches {
 		d, g := &e.Dispatches[i], f.Groups[i]
-		if d.Site != g.Name || d.Step != g.Step {
-			return fmt.Errorf("dispatch %d %q at step %d: group is %q at step %d", i, d.Site, d.Step, g.Name, g.Step)
+		if d.Site != g.Name || d.Order != g.Order {
+			return fmt.Errorf("dispatch %d %q, %s: group is %q, %s", i, d.Site, d.Order, g.Name, g.Order)
 		}
 		if err := validateDispatch(p, d, regions); err != nil {
 			return fmt.Errorf("dispatch %d %q: %w", i, d.Site, err)

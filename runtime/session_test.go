@@ -82,9 +82,9 @@ func TestSubmissions(t *testing.T) {
 	}
 }
 
-// TestPrefillSteps feeds prompts of several lengths: the narrowest entry that reaches as far as what
+// TestPrefillStages feeds prompts of several lengths: the narrowest entry that reaches as far as what
 // is left takes the next step, else the widest.
-func TestPrefillSteps(t *testing.T) {
+func TestPrefillStages(t *testing.T) {
 	plan := &plans.Plan{
 		Program: &ir.Program{},
 		Header:  plans.Header{Ctx: 256, Slots: 1, Ring: 1, Model: plans.Model{Vocab: 2}},

@@ -32,8 +32,6 @@ func (o *overlapping) Profile(_ context.Context, e *plans.Entry, _ int) ([]time.
 	return slices.Repeat([]time.Duration{10 * time.Microsecond}, len(e.Dispatches)), nil
 }
 
-func (o *overlapping) Overlaps(e *plans.Entry) bool { return e.Kind == "decode" }
-
 func (o *overlapping) Mixed(e *plans.Entry, from func(i int) *plans.Entry) (func(context.Context, int) (time.Duration, error), func(), error) {
 	total := 40 * time.Microsecond
 	for i := range e.Dispatches {
@@ -60,7 +58,7 @@ func TestTuneWhole(t *testing.T) {
 	entry := func(name string, candidates ...string) plans.Entry {
 		e := plans.Entry{Name: name, Kind: "decode", Rows: 1}
 		for _, c := range candidates {
-			e.Dispatches = append(e.Dispatches, plans.Dispatch{Site: c}) // for Mixed
+			e.Dispatches = append(e.Dispatches, plans.Dispatch{Site: c, Order: ir.Order{Early: ir.LoadsFirst}}) // for Mixed
 		}
 		return e
 	}
@@ -108,7 +106,7 @@ func TestTuneHalves(t *testing.T) {
 		// The slowest are in the middle.
 		x.costs[candidate] = -time.Duration(max(i-candidates/2, candidates/2-i)) * time.Microsecond
 		plan.Program.Funcs = append(plan.Program.Funcs, &ir.Func{Name: name, Groups: []*ir.Group{{Ops: []*ir.Op{{Kind: &ir.OpKind{Name: "a"}}}, Call: &ir.Call{Candidate: candidate}}}})
-		plan.Entries = append(plan.Entries, plans.Entry{Name: name, Kind: "decode", Rows: 1, Dispatches: []plans.Dispatch{{Site: candidate}}})
+		plan.Entries = append(plan.Entries, plans.Entry{Name: name, Kind: "decode", Rows: 1, Dispatches: []plans.Dispatch{{Site: candidate, Order: ir.Order{Early: ir.LoadsFirst}}}})
 	}
 	turns := 0
 	enough, cancel := context.WithCancel(t.Context())

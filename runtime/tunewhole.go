@@ -11,11 +11,9 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// Mixer is an executor whose dispatches may overlap, so only the time of a whole entry counts.
+// Mixer is an executor whose dispatches may begin early, so only the time of a whole entry counts.
 type Mixer interface {
 	Executor
-	// Overlaps reports whether the dispatches of an entry load constants while the one before them runs.
-	Overlaps(e *plans.Entry) bool
 	// Mixed returns a function that times steps of the entry with dispatch i taken from copy from(i) of the entry.
 	// The caller must call free.
 	Mixed(e *plans.Entry, from func(i int) *plans.Entry) (run func(ctx context.Context, times int) (time.Duration, error), free func(), err error)
@@ -54,8 +52,8 @@ type wholeOther struct {
 }
 
 func (w *wholeTimes) overlaps(e *plans.Entry) bool {
-	m, ok := w.exec.(Mixer)
-	return ok && m.Overlaps(e)
+	_, ok := w.exec.(Mixer)
+	return ok && e.LoadsEarly()
 }
 
 // add adds the candidate that copied, which is f, has where the entry has own.

@@ -36,7 +36,7 @@ func besideParts(s *Site) (rule, gate *Site) {
 	var sites [2]*Site
 	for n := range parts {
 		g := &parts[n]
-		g.Name, g.Step = s.Group.Name, s.Group.Step
+		g.Name, g.Order = s.Group.Name, s.Group.Order
 		part := *s
 		part.Group, part.Outputs = g, nil
 		for _, v := range s.Outputs {

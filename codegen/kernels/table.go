@@ -19,22 +19,13 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Site, Candidate, Operand, Rewrite, Tiling and Overlap are the interface between families and the rest of the
-// compiler.
+// Site, Candidate, Operand, Rewrite and Tiling are the interface between families and the rest of the compiler.
 type (
 	Site      = site.Site
 	Candidate = site.Candidate
 	Operand   = site.Operand
 	Rewrite   = site.Rewrite
 	Tiling    = site.Tiling
-	Overlap   = site.Overlap
-)
-
-// When a dispatch may begin.
-const (
-	NoOverlap  = site.NoOverlap
-	WaitsFirst = site.WaitsFirst
-	LoadsFirst = site.LoadsFirst
 )
 
 // Family is one row of the kernel table.

@@ -54,7 +54,7 @@ func program(formats []string) string {
 	for _, columns := range all {
 		text += fmt.Sprintf("\nfunc \"decode/%d\" rows=%d sequences=many run=%d class=exact {\n", columns, columns, columns)
 		for i, f := range formats {
-			text += fmt.Sprintf("  group %q step=0 {\n    %%%d = linear @x, @%s : io f32[T, %d]\n  }\n", f, i, f, rowCount)
+			text += fmt.Sprintf("  group %q stage=0 waits=0 {\n    %%%d = linear @x, @%s : io f32[T, %d]\n  }\n", f, i, f, rowCount)
 		}
 		text += "}\n"
 	}

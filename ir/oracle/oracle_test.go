@@ -278,15 +278,15 @@ step @a : f32[T, 4]
 step @b : f32[T, 4]
 
 func "f" rows=2 sequences=many run=2 class=exact {
-  group "one" step=0 {
+  group "one" stage=0 waits=0 {
     call "" kernel="k" wave=0 grid=[1, 1, 1] const={} args=[] why=""
     %0 = add @a, @b : f32[T, 4] at 32
   }
-  group "two" step=1 {
+  group "two" stage=1 waits=1 {
     call "" kernel="k" wave=0 grid=[1, 1, 1] const={} args=[] why=""
     %1 = add %0, %0 : f32[T, 4] at 0
   }
-  group "three" step=2 {
+  group "three" stage=2 waits=2 {
     call "" kernel="k" wave=0 grid=[1, 1, 1] const={} args=[] why=""
     %2 = add %1, @a : f32[T, 4] at 32
     %3 = add %2, %1 : io f32[T, 4]

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/modules"
 )
@@ -20,7 +21,7 @@ type rule struct {
 var rules = []rule{
 	{plans.Rule{Name: "code", Doc: "the code has the entry point, arguments and open constants that its module names, and the workgroup size and shared memory of its pipelines"}, checkCode},
 	{plans.Rule{Name: "effects", Doc: "a module stores to the arguments that its dispatches declare as written, loads those that they declare as read, and reaches no other memory"}, checkEffects},
-	{plans.Rule{Name: "overlap", Doc: "until it waits, a module that begins while the dispatch before it runs loads only weights, tables and what the step before does not write, apart from prefetches; for the last, past the L1 cache, and every dispatch of that step lets it begin behind its own wait; where a plan overlaps, every module waits"}, checkOverlap},
+	{plans.Rule{Name: "overlap", Doc: "the module of a dispatch that begins early waits for the one before; until then it loads, apart from prefetches, nothing if it says that it waits first, else only weights, tables and what the one before does not write; for the last, past the L1 cache, and the one before lets it begin behind its own wait"}, checkOverlap},
 	{plans.Rule{Name: "capabilities", Doc: "the plan requires every device feature that its modules use"}, checkCapabilities},
 }
 
@@ -112,48 +113,42 @@ func (a *auditor) faults(pipeline int) {
 
 func checkOverlap(a *auditor) {
 	for _, e := range a.plan.Entries {
-		for n, d := range e.Dispatches {
-			if d.Pipeline < 0 || a.pipelines[d.Pipeline] == nil {
-				continue
-			}
-			code := a.pipelines[d.Pipeline]
-			if r := a.plan.Require.CUDA; r != nil && r.Overlap && !code.Overlaps {
-				a.add("overlap", e.Name, d.Site, "does not wait for the dispatch before")
-			}
-			before := stepBefore(e.Dispatches, n)
-			for i, arg := range d.Args {
-				if !code.Early[i] || arg.Space == "weight" || arg.Space == "table" {
-					continue
-				}
-				if code.Cached[i] {
-					a.add("overlap", e.Name, d.Site, "loads argument %s before it waits, through the L1 cache, which may hold what was there before", arg.Name)
-				}
-				for _, b := range before {
-					if c := a.pipelines[b.Pipeline]; c != nil && c.Hasty {
-						a.add("overlap", e.Name, d.Site, "loads argument %s before it waits, and %s lets it begin before that has waited", arg.Name, b.Site)
-					}
-					for _, w := range b.Args {
-						if w.Write && w.Space == arg.Space && w.Region == arg.Region && w.Offset < arg.Offset+arg.Bytes && arg.Offset < w.Offset+w.Bytes {
-							a.add("overlap", e.Name, d.Site, "loads argument %s, of space %s, before it waits for %s, which writes it", arg.Name, arg.Space, b.Site)
-						}
-					}
-				}
+		for n := 1; n < len(e.Dispatches); n++ { // rule "launch": the first begins behind nothing
+			if d := &e.Dispatches[n]; d.Early != ir.NotEarly && d.Pipeline >= 0 && a.pipelines[d.Pipeline] != nil {
+				a.early(e.Name, d, &e.Dispatches[n-1])
 			}
 		}
 	}
 }
 
-// stepBefore returns the dispatches of the step before that of dispatch n.
-func stepBefore(list []plans.Dispatch, n int) []plans.Dispatch {
-	end := n
-	for end > 0 && list[end-1].Step == list[n].Step {
-		end--
+// early judges a dispatch that begins while the one before runs.
+func (a *auditor) early(entry string, d, before *plans.Dispatch) {
+	code := a.pipelines[d.Pipeline]
+	if !code.Overlaps {
+		a.add("overlap", entry, d.Site, "does not wait for %s, while which it begins", before.Site)
 	}
-	begin := end
-	for begin > 0 && list[begin-1].Step == list[end-1].Step {
-		begin--
+	for i, arg := range d.Args {
+		if !code.Early[i] {
+			continue
+		}
+		if d.Early == ir.WaitsFirst {
+			a.add("overlap", entry, d.Site, "is to wait first of all, and loads argument %s before", arg.Name)
+		}
+		if arg.Space == "weight" || arg.Space == "table" {
+			continue
+		}
+		if code.Cached[i] {
+			a.add("overlap", entry, d.Site, "loads argument %s before it waits, through the L1 cache, which may hold what was there before", arg.Name)
+		}
+		if c := a.pipelines[before.Pipeline]; c != nil && c.Hasty {
+			a.add("overlap", entry, d.Site, "loads argument %s before it waits, and %s lets it begin before that has waited", arg.Name, before.Site)
+		}
+		for _, w := range before.Args {
+			if w.Write && w.Space == arg.Space && w.Region == arg.Region && w.Offset < arg.Offset+arg.Bytes && arg.Offset < w.Offset+w.Bytes {
+				a.add("overlap", entry, d.Site, "loads argument %s, of space %s, before it waits for %s, which writes it", arg.Name, arg.Space, before.Site)
+			}
+		}
 	}
-	return list[begin:end]
 }
 
 // readElsewhere reports whether a module reads the memory of argument i, which the dispatch does not write, by another

@@ -18,8 +18,8 @@ func (g *generator) entry(i int) *jen.File {
 	e, f := &g.p.Entries[i], newFile()
 	c := &commands{generator: g, entry: e, fn: g.p.Program.Func(e.Name), values: map[*ir.Value]string{}}
 	c.declareValues(f, g.entryName[i])
-	f.Commentf("%s is the command list %s: %d dispatches. Those of one step may overlap; a barrier", g.entryName[i], e.Name, len(e.Dispatches))
-	f.Comment("stands between dispatches of different steps.")
+	f.Commentf("%s is the command list %s: %d dispatches. Those of one stage may run at once; each", g.entryName[i], e.Name, len(e.Dispatches))
+	f.Comment("waits for so many stages as it says.")
 	f.Var().Id(g.entryName[i]).Op("=").Add(literal(reflect.ValueOf(*e), func(of reflect.Value, field string) jen.Code {
 		switch field {
 		case "Logits", "Next":
@@ -87,16 +87,16 @@ func (c *commands) value(i, k int) *ir.Value {
 func (c *commands) dispatches() jen.Code {
 	uses := c.fn.Uses()
 	return jen.Index().Qual(plansPath, "Dispatch").CustomFunc(lines, func(s *jen.Group) {
-		step := 0
+		stage := 0
 		for i := range c.entry.Dispatches {
 			d := &c.entry.Dispatches[i]
 			text := jen.Null()
 			if i > 0 {
 				text.Line()
 			}
-			if d.Step != step {
-				step = d.Step
-				text.Comment(fmt.Sprintf("Step %d, behind a barrier.", step)).Line()
+			if d.Stage != stage {
+				stage = d.Stage
+				text.Comment(fmt.Sprintf("Stage %d.", stage)).Line()
 			}
 			for _, line := range c.describe(i, uses) {
 				text.Comment(line).Line()

@@ -38,19 +38,19 @@ step @out : i32[16]
 step @count : i32[1]
 
 func "decode/1" rows=1 sequences=many run=1 class=exact {
-  group "embed" step=0 {
+  group "embed" stage=0 waits=0 {
     call "embed q8_0/" kernel="embed q8_0" wave=8 grid=[4, 1, 1] const={width=64} args=[@token, @token_embd.weight, %0] why="only candidate"
     %0 = embed @token, @token_embd.weight {scale=1.0} : f32[T, 64] at 256
   }
-  group "head" step=1 {
+  group "head" stage=1 waits=1 {
     call "gemv q8_0 cols=1/" kernel="gemv q8_0 cols=1" wave=8 grid=[2, 1, 1] const={k=64, n=32} args=[%0, @token_embd.weight, %1] why="cost model"
     %1 = linear %0, @token_embd.weight : io f32[T, 32]
   }
-  group "argmax" step=2 {
+  group "argmax" stage=2 waits=2 {
     call "argmax/" kernel="argmax" wave=8 grid=[1, 1, 1] const={w=32} args=[%1, %2] why=""
     %2 = argmax %1 : io i32[T]
   }
-  group "advance" step=3 {
+  group "advance" stage=3 waits=3 {
     call "advance/" kernel="advance" wave=0 grid=[1, 1, 1] const={ring=16} args=[%2, @token, @pos, @slot, @n, @out, @count] why=""
     advance %2, @token, @pos, @slot, @n, @out, @count
   }
@@ -100,14 +100,14 @@ func tinyPlan(t *testing.T) *plans.Plan {
 					Args:  []plans.Arg{in("ids", "step", "token", 0, 4), weight, out("y", "arena", "", 256, 256)},
 					Cover: []plans.Cover{{Arg: "y", Dims: []int{1, 64}, Tile: []int{1, 16}, Axis: []int{-1, 0}}},
 					Cost:  plans.Cost{ReadBytes: 72, WriteBytes: 256}},
-				{Site: "head", Pipeline: 1, Grid: [3]int{2, 1, 1}, Step: 1, Why: "cost model: 2.5 us\nof two",
+				{Site: "head", Pipeline: 1, Grid: [3]int{2, 1, 1}, Order: ir.Order{Stage: 1, Waits: 1}, Why: "cost model: 2.5 us\nof two",
 					Args:  []plans.Arg{in("x", "arena", "", 256, 256), weight, out("y", "io", "decode/1:%1", 0, 128)},
 					Cover: []plans.Cover{{Arg: "y", Dims: []int{1, 32}, Tile: []int{1, 16}, Axis: []int{-1, 0}}},
 					Cost:  plans.Cost{ReadBytes: 2432, WriteBytes: 128, FLOPs: 4096, Predicted: plans.Times{Bytes: 5e-7, Operations: 1e-7, Stage: 2e-6}}},
-				{Site: "argmax", Pipeline: 2, Grid: [3]int{1, 1, 1}, Step: 2,
+				{Site: "argmax", Pipeline: 2, Grid: [3]int{1, 1, 1}, Order: ir.Order{Stage: 2, Waits: 2},
 					Args:  []plans.Arg{in("x", "io", "decode/1:%1", 0, 128), out("y", "io", "decode/1:%2", 0, 4)},
 					Cover: []plans.Cover{{Arg: "y", Dims: []int{1}, Tile: []int{1}, Axis: []int{0}}}},
-				{Site: "advance", Pipeline: 3, Grid: [3]int{1, 1, 1}, Step: 3, Args: []plans.Arg{
+				{Site: "advance", Pipeline: 3, Grid: [3]int{1, 1, 1}, Order: ir.Order{Stage: 3, Waits: 3}, Args: []plans.Arg{
 					in("next", "io", "decode/1:%2", 0, 4), out("token", "step", "token", 0, 4), out("pos", "step", "pos", 0, 4), in("slot", "step", "slot", 0, 4),
 					in("n", "step", "n", 0, 4), out("out", "step", "out", 0, 64), out("count", "step", "count", 0, 4)}},
 			},

@@ -39,22 +39,25 @@ type Column struct {
 // Group is what one dispatch computes, once ops are grouped.
 type Group struct {
 	Site string `json:",omitempty"`
-	Step int    `json:",omitempty"`
-	Call int    // -1 before kernels are chosen
-	Ops  []int  // lines
+	ir.Order
+	Call int   // -1 before kernels are chosen
+	Ops  []int // lines
 }
 
 // Dispatch is a launch in an entry, in order.
 type Dispatch struct {
-	Section int `json:"s"`
-	Group   int `json:"g"` // which of the section's groups in the last column
-	Layer   int `json:"l"` // -1: none
-	Step    int `json:"t"`
-	Launch  int `json:"c"`
-	Offer   int `json:"o"` // which of the plan's Offers; -1: none is known
+	Section int      `json:"s"`
+	Group   int      `json:"g"` // which of the section's groups in the last column
+	Layer   int      `json:"l"` // -1: none
+	Stage   int      `json:"t"`
+	Waits   int      `json:"w"`
+	Queue   int      `json:"q,omitempty"`
+	Early   ir.Early `json:"e,omitempty"`
+	Launch  int      `json:"c"`
+	Offer   int      `json:"o"` // which of the plan's Offers; -1: none is known
 }
 
-// Value is a value of the arena: bytes from Offset on are its own in steps First to
+// Value is a value of the arena: bytes from Offset on are its own in stages First to
 // Last.
 type Value struct {
 	Name   string `json:"v"` // that of the layer which is shown
@@ -190,13 +193,13 @@ func foldColumns(steps []step, entry string) []section {
 }
 
 func (b *builder) group(s *shown) int {
-	g := Group{Site: s.site, Step: s.step, Call: -1}
+	g := Group{Site: s.site, Order: s.order, Call: -1}
 	if s.call != nil {
 		g.Call = once(b.calls, &b.r.Calls, *s.call, *s.call)
 	}
 	h := sha256.New()
-	writeInts(h, g.Step, g.Call)
-	h.Write([]byte(g.Site))
+	writeInts(h, g.Call)
+	h.Write([]byte(g.Order.String() + " " + g.Site))
 	for _, text := range s.ops {
 		line := once(b.lines, &b.r.Lines, text, text)
 		g.Ops = append(g.Ops, line)
@@ -236,7 +239,7 @@ func (b *builder) dispatches(out *Entry, e *plans.Entry, final *column, sections
 			ReadPos: c.BytesPerPos, FLOPsPos: c.FLOPsPerPos,
 			Bytes: micro(c.Predicted.Bytes), Operations: micro(c.Predicted.Operations), Stage: micro(c.Predicted.Stage)}
 		out.Dispatches = append(out.Dispatches, Dispatch{Section: at[i].section, Group: at[i].group, Layer: at[i].layer,
-			Step: d.Step, Launch: once(b.launches, &b.r.Launches, l, l), Offer: b.offer(candidates, i)})
+			Stage: d.Stage, Waits: d.Waits, Queue: d.Queue, Early: d.Early, Launch: once(b.launches, &b.r.Launches, l, l), Offer: b.offer(candidates, i)})
 	}
 }
 
@@ -251,10 +254,10 @@ func (b *builder) offer(candidates [][]Candidate, i int) int {
 // values lists what lies in the arena and when, lowest and earliest first.
 func (b *builder) values(out *Entry, p *plans.Plan, f *ir.Func, final *column, sections []section) {
 	uses := f.Uses()
-	stepOf := map[*ir.Op]int{}
+	stageOf := map[*ir.Op]int{}
 	for _, g := range f.Groups {
 		for _, op := range g.Ops {
-			stepOf[op] = g.Step
+			stageOf[op] = g.Stage
 		}
 	}
 	at := places(final, sections)
@@ -275,9 +278,9 @@ func (b *builder) values(out *Entry, p *plans.Plan, f *ir.Func, final *column, s
 			if err != nil { // a plan that was read has no such type
 				continue
 			}
-			value := Value{Name: names[key], Layer: at[i].layer, First: g.Step, Last: g.Step, Offset: v.Offset, Bytes: bytes}
+			value := Value{Name: names[key], Layer: at[i].layer, First: g.Waits, Last: g.Stage, Offset: v.Offset, Bytes: bytes}
 			for _, u := range uses[v] {
-				value.Last = max(value.Last, stepOf[u])
+				value.Last = max(value.Last, stageOf[u])
 			}
 			out.Values = append(out.Values, value)
 			out.Arena = max(out.Arena, v.Offset+bytes)

@@ -364,7 +364,7 @@ func TestArena(t *testing.T) {
 				}
 			}
 		}
-		if last := plan.Entries[i].Dispatches[len(e.Dispatches)-1].Step; e.Values[len(e.Values)-1].Last > last {
+		if last := plan.Entries[i].Dispatches[len(e.Dispatches)-1].Stage; e.Values[len(e.Values)-1].Last > last {
 			t.Errorf("%s: a value outlives step %d", e.Name, last)
 		}
 	}

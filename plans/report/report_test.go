@@ -26,13 +26,13 @@ func small(t *testing.T, placed bool) *ir.Program {
 		}
 		return fmt.Sprintf(" at %d", at)
 	}
-	group := func(step int, site, kernel, args string, ops ...string) {
+	group := func(stage int, site, kernel, args string, ops ...string) {
 		if !placed {
 			fmt.Fprintf(&body, "  %s\n", strings.Join(ops, "\n  "))
 			return
 		}
-		fmt.Fprintf(&body, "  group %q step=%d {\n    call \"f32/\" kernel=%q wave=32 grid=[2, 1, 1] const={k=4} args=[%s] why=\"only candidate\"\n    %s\n  }\n",
-			site, step, kernel, args, strings.Join(ops, "\n    "))
+		fmt.Fprintf(&body, "  group %q %s {\n    call \"f32/\" kernel=%q wave=32 grid=[2, 1, 1] const={k=4} args=[%s] why=\"only candidate\"\n    %s\n  }\n",
+			site, ir.Order{Stage: stage, Waits: stage}, kernel, args, strings.Join(ops, "\n    "))
 	}
 	globals.WriteString("step @token : i32[T]\nweight @token_embd.weight : f32[8, 4]\n")
 	group(0, "embed", "embed", "@token, @token_embd.weight, %0", "%0 = embed @token, @token_embd.weight {scale=1.0} : f32[T, 4]"+offset(0))
@@ -83,7 +83,7 @@ func smallPlan(t *testing.T) *plans.Plan {
 		if i == 0 {
 			times = plans.Times{Stage: 1e-6}
 		}
-		e.Dispatches = append(e.Dispatches, plans.Dispatch{Site: g.Name, Pipeline: pipeline, Grid: g.Call.Grid, Step: g.Step,
+		e.Dispatches = append(e.Dispatches, plans.Dispatch{Site: g.Name, Pipeline: pipeline, Grid: g.Call.Grid, Order: g.Order,
 			Cost: plans.Cost{ReadBytes: 96, WriteBytes: 16, FLOPs: 32, Predicted: times}})
 	}
 	p.Entries = []plans.Entry{e}

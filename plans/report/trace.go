@@ -44,7 +44,7 @@ type column struct {
 // shown is a group as text.
 type shown struct {
 	layer int
-	step  int
+	order ir.Order
 	site  string
 	call  *Call
 	ops   []string
@@ -78,8 +78,8 @@ func newColumn(f *ir.Func) *column {
 			one = newFolded(at)
 			layers[at] = one
 		}
-		s := shown{layer: at, step: g.Step, site: g.Name, call: newCall(g.Call)}
-		fmt.Fprintf(all, "%q %d %v\n", g.Name, g.Step, s.call)
+		s := shown{layer: at, order: g.Order, site: g.Name, call: newCall(g.Call)}
+		fmt.Fprintf(all, "%q %s %v\n", g.Name, g.Order, s.call)
 		fmt.Fprintf(one.sum, "%q %v\n", one.name(g.Name), s.call)
 		for _, op := range g.Ops {
 			text := op.String()

@@ -211,7 +211,7 @@ step @a : f32[T, 32]
 step @b : f32[T, 96]
 
 func "decode/1" rows=1 sequences=many run=1 class=exact {
-  group "g" step=0 {
+  group "g" stage=0 waits=0 {
     %%0 = linear @a, @w : f32[T, 24]
     %%1 = slice %s {first=%d, width=12} : f32[T, 12]
     %%2 = mul %%1, %%1 : io f32[T, 12]

@@ -194,7 +194,7 @@ func (c *counter) work() (w work) {
 			best := r.entry.Predict(r.before + i)
 			w.bytes += read
 			w.roofline += best.Bytes + best.Operations
-			w.stages += r.entry.Steps()
+			w.stages += r.entry.Stages()
 		}
 	}
 	return w

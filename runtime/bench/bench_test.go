@@ -53,7 +53,7 @@ func plan() *plans.Plan {
 		best := func(bytes int64) plans.Times { return plans.Times{Bytes: float32(bytes) * 1e-12, Stage: 1e-6} }
 		return []plans.Dispatch{
 			{Cost: plans.Cost{ReadBytes: n, Predicted: best(n)}},
-			{Step: 1, Cost: plans.Cost{ReadBytes: 1, BytesPerPos: 20, Predicted: best(1)}},
+			{Order: ir.Order{Stage: 1, Waits: 1}, Cost: plans.Cost{ReadBytes: 1, BytesPerPos: 20, Predicted: best(1)}},
 		}
 	}
 	return &plans.Plan{

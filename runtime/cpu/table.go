@@ -87,12 +87,14 @@ func (x *Executor) program(b *builder, e *plans.Entry) (*program, error) {
 		}
 		rows = append(rows, r)
 	}
-	return b.program(rows, len(x.team.threads), func(i int) bool {
-		return i+1 == len(rows) || e.Dispatches[i+1].Step != e.Dispatches[i].Step
-	}), nil
+	last := map[int]bool{}
+	for _, to := range e.Batches() {
+		last[to-1] = true
+	}
+	return b.program(rows, len(x.team.threads), func(i int) bool { return last[i] }), nil
 }
 
-// each is for tables whose dispatches are steps of their own.
+// each is for tables whose dispatches are stages of their own.
 func each(int) bool { return true }
 
 // dispatch is a row.
@@ -142,7 +144,7 @@ func (b *builder) row(fn uintptr, workgroups uint64, args []uintptr, consts []ui
 	}
 }
 
-// program is a table of rows; last says which of them are the last of a step.
+// program is a table of rows; last says behind which of them all wait.
 func (b *builder) program(rows []native.Dispatch, threads int, last func(i int) bool) *program {
 	table, p := put[native.Dispatch](b, len(rows)), &put[program](b, 1)[0]
 	copy(table, rows)

@@ -9,25 +9,28 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// counter is a plan that counts: an entry for one step adds 1 to "pos" in each of five dispatches, the second and
+// counter is a plan that counts: an entry for one step adds 1 to "pos" in three of five dispatches, the second and
 // third side by side, and copies it to "next".
 func counter() *plans.Plan {
 	step := func(name string) plans.Arg { return plans.Arg{Name: "x", Space: "step", Region: name} }
 	next := plans.Arg{Name: "y", Space: "io", Region: "next"}
 	dispatches := []plans.Dispatch{
-		{Site: "a", Step: 0, Args: []plans.Arg{step("pos")}},
-		{Site: "b", Step: 1, Args: []plans.Arg{step("pos")}},
-		{Site: "c", Step: 1, Args: []plans.Arg{{Name: "x", Space: "arena", Offset: 256}}},
-		{Site: "d", Step: 2, Args: []plans.Arg{step("pos")}},
-		{Site: "e", Step: 3, Args: []plans.Arg{{Name: "x", Space: "state", Region: "state"}}},
-		{Site: "f", Step: 4, Pipeline: 1, Args: []plans.Arg{step("pos"), next}},
+		{Site: "a", Order: ir.Order{Stage: 0, Waits: 0}, Args: []plans.Arg{step("pos")}},
+		{Site: "b", Order: ir.Order{Stage: 1, Waits: 1}, Args: []plans.Arg{step("pos")}},
+		{Site: "c", Order: ir.Order{Stage: 1, Waits: 1}, Args: []plans.Arg{{Name: "x", Space: "arena", Offset: 256}}},
+		{Site: "d", Order: ir.Order{Stage: 2, Waits: 2}, Args: []plans.Arg{step("pos")}},
+		{Site: "e", Order: ir.Order{Stage: 3, Waits: 3}, Args: []plans.Arg{{Name: "x", Space: "state", Region: "state"}}},
+		{Site: "f", Order: ir.Order{Stage: 4, Waits: 4}, Pipeline: 1, Args: []plans.Arg{step("pos"), next}},
 	}
 	for i := range dispatches {
 		dispatches[i].Grid = [3]int{1, 1, 1}
 	}
+	dispatches[1].Queue = 1
+	dispatches[4].Early, dispatches[5].Early = ir.LoadsFirst, ir.LoadsFirst // d, e and f are alone in their stages
 	return &plans.Plan{
 		Header:    plans.Header{Slots: 1},
 		Modules:   []plans.Module{{Name: "inc", Format: plans.PTX, Bytes: []byte("inc\n")}, {Name: "copy", Format: plans.PTX, Bytes: []byte("copy\n")}},
@@ -40,7 +43,7 @@ func counter() *plans.Plan {
 			{Name: "decode/1", Kind: "decode", Rows: 1, Class: "exact", Next: "next", Logits: "logits", Dispatches: dispatches},
 			{Name: "prefill/16", Kind: "prefill", Rows: 16, Class: "prompt", Next: "next", Logits: "logits", Dispatches: dispatches},
 		},
-		Require: plans.Requirements{Backend: plans.CUDA, Memory: 4096, CUDA: &plans.CUDARequirements{Arch: 90, Workgroup: 32, Overlap: true}},
+		Require: plans.Requirements{Backend: plans.CUDA, Memory: 4096, CUDA: &plans.CUDARequirements{Arch: 90, Workgroup: 32}},
 	}
 }
 
@@ -102,8 +105,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestGraph holds graphs against the plan: dispatches of different steps one after the other, of one step side by
-// side, and overlap only between two that are each alone.
+// TestGraph holds graphs against what the plan says: launches in its order, each on the stream of its queue and early or
+// not, behind all that it waits for and nothing of its own stage.
 func TestGraph(t *testing.T) {
 	f := withFake(t)
 	plan := counter()
@@ -114,33 +117,46 @@ func TestGraph(t *testing.T) {
 		if len(g.nodes) != len(e.Dispatches) {
 			t.Fatalf("%s: %d nodes", e.Name, len(g.nodes))
 		}
-		// The last dispatch of a prompt's step comes first, the first of a token's last: put nodes back by their
-		// argument and kernel.
-		at := make([]int, len(e.Dispatches))
-		for i := range e.Dispatches {
-			for j, node := range g.nodes {
-				if node.args[0] == x.memory.arguments[e.Name][i][0] && node.kernel == plan.Modules[e.Dispatches[i].Pipeline].Name && !slices.Contains(at[:i], j) {
-					at[i] = j
-					break
+		streams := map[int]uintptr{0: x.dev.stream}
+		for i, d := range e.Dispatches {
+			node := &g.nodes[i]
+			if node.args[0] != x.memory.arguments[e.Name][i][0] || node.kernel != plan.Modules[plan.Pipelines[d.Pipeline].Module].Name {
+				t.Errorf("%s: launch %d is not of %s", e.Name, i, d.Site)
+			}
+			if streams[d.Queue] == 0 {
+				streams[d.Queue] = node.stream
+			}
+			if node.stream != streams[d.Queue] || node.overlap != (d.Early != ir.NotEarly) {
+				t.Errorf("%s: %s, %s: on another stream than its queue, or early: %t", e.Name, d.Site, d.Order, node.overlap)
+			}
+			for j := range e.Dispatches[:i] {
+				if got, want := g.before(j, i), e.Dispatches[j].Stage < d.Waits; got != want {
+					t.Errorf("%s: %s, %s, waits for %s: %t", e.Name, d.Site, d.Order, e.Dispatches[j].Site, got)
 				}
 			}
 		}
-		for i := range e.Dispatches {
-			for j := range e.Dispatches {
-				if got, want := g.before(at[i], at[j]), e.Dispatches[i].Step < e.Dispatches[j].Step; got != want {
-					t.Errorf("%s: %s before %s: %v, want %v", e.Name, e.Dispatches[i].Site, e.Dispatches[j].Site, got, want)
-				}
-				if j > i && e.Dispatches[i].Step == e.Dispatches[j].Step && at[i] < at[j] {
-					t.Errorf("%s: %s of a step is launched before %s", e.Name, e.Dispatches[i].Site, e.Dispatches[j].Site)
-				}
-			}
-			last := i+1 == len(e.Dispatches) || e.Dispatches[i+1].Step != e.Dispatches[i].Step
-			first := i == 0 || e.Dispatches[i-1].Step != e.Dispatches[i].Step
-			if got, want := g.nodes[at[i]].stream == x.dev.stream, e.Kind == "decode" && first || e.Kind != "decode" && last; got != want {
-				t.Errorf("%s: %s is on the main stream: %v, want %v", e.Name, e.Dispatches[i].Site, got, want)
-			}
-			if got, want := g.nodes[at[i]].overlap, i >= 4; got != want { // e after d, f after e
-				t.Errorf("%s: %s overlaps: %v, want %v", e.Name, e.Dispatches[i].Site, got, want)
+		if len(streams) != 2 {
+			t.Errorf("%s: %d streams", e.Name, len(streams))
+		}
+	}
+}
+
+// TestWaitsForLess has a dispatch wait for less than all before: where its queue lets it, it runs beside what it does
+// not wait for.
+func TestWaitsForLess(t *testing.T) {
+	f := withFake(t)
+	plan := counter()
+	list := slices.Clone(plan.Entries[0].Dispatches)
+	list[3].Waits, list[3].Queue = 1, 2 // d, of stage 2, behind a alone
+	list[4].Early = ir.NotEarly
+	plan.Entries[0].Dispatches = list
+	x := open(t, plan)
+	defer x.Close()
+	g := f.graphs[0]
+	for i, want := range [][]int{nil, {0}, {0}, {0}, {0, 1, 2, 3}, {0, 1, 2, 3, 4}} {
+		for j := range i {
+			if got := g.before(j, i); got != slices.Contains(want, j) {
+				t.Errorf("%s waits for %s: %t", list[i].Site, list[j].Site, got)
 			}
 		}
 	}
@@ -159,9 +175,6 @@ func TestMixed(t *testing.T) {
 	x := open(t, plan)
 	defer x.Close()
 	own, copied := &plan.Entries[0], &plan.Entries[2]
-	if !x.Overlaps(own) || x.Overlaps(&plan.Entries[1]) {
-		t.Error("not the decode entries overlap")
-	}
 	graphs := f.live["executable graph"]
 	run, free, err := x.Mixed(own, func(i int) *plans.Entry {
 		if i == 3 || i == 4 {

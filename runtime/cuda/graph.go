@@ -1,8 +1,10 @@
 package cuda
 
 import (
+	"slices"
 	"unsafe"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -52,14 +54,14 @@ type launchAttribute struct {
 	value [16]uint32
 }
 
-// dispatch launches a dispatch on a stream. With overlap it begins while the one before there runs.
-func (x *Executor) dispatch(stream uintptr, e *plans.Entry, i int, of work, overlap bool) error {
+// dispatch launches a dispatch on a stream. If early it begins while the one before there runs.
+func (x *Executor) dispatch(stream uintptr, e *plans.Entry, i int, of work, early bool) error {
 	d, arguments := &e.Dispatches[i], x.memory.arguments[e.Name][i]
 	if of.from != nil {
 		d, arguments = x.instead(e, i, of.from(i))
 	}
 	grid := [3]uint32{uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2])}
-	if err := x.functions[d.Pipeline].launch(x.dev, stream, grid, arguments, overlap); err != nil {
+	if err := x.functions[d.Pipeline].launch(x.dev, stream, grid, arguments, early); err != nil {
 		return x.dev.errorf("%s: %s: %w", e.Name, d.Site, err)
 	}
 	return nil
@@ -67,20 +69,20 @@ func (x *Executor) dispatch(stream uintptr, e *plans.Entry, i int, of work, over
 
 // work is how an entry is made a graph.
 type work struct {
-	// stamp, if not nil, is called with the number of dispatches before, 0 at first. Each is a step of its own then.
+	// stamp, if not nil, is called with the number of dispatches before, 0 at first. Each waits for the one before then.
 	stamp func(i int) error
 	// from, if not nil, returns the copy of the entry whose kernel computes dispatch i.
 	from func(i int) *plans.Entry
 }
 
 // launch launches a kernel with the addresses of its arguments.
-func (f *function) launch(d *Device, stream uintptr, grid [3]uint32, arguments []uint64, overlap bool) error {
+func (f *function) launch(d *Device, stream uintptr, grid [3]uint32, arguments []uint64, early bool) error {
 	pointers := make([]unsafe.Pointer, len(arguments))
 	for i := range arguments {
 		pointers[i] = unsafe.Pointer(&arguments[i])
 	}
 	c := &launchConfig{grid: grid, block: [3]uint32{uint32(f.workgroup), 1, 1}, shared: uint32(f.shared), stream: stream}
-	if overlap {
+	if early {
 		const programmaticStreamSerialization = 6
 		c.attributes, c.count = &launchAttribute{id: programmaticStreamSerialization, value: [16]uint32{1}}, 1
 	}
@@ -111,8 +113,7 @@ func (d *Device) capture(record func() error) (*graph, error) {
 	return g, nil
 }
 
-// entry makes the graph of an entry: dispatches of one step side by side, steps one after the
-// other.
+// entry makes the graph of an entry.
 func (x *Executor) entry(e *plans.Entry, of work) (*graph, error) {
 	lanes, err := x.lanes(e)
 	if err != nil {
@@ -122,35 +123,77 @@ func (x *Executor) entry(e *plans.Entry, of work) (*graph, error) {
 	return x.dev.capture(func() error { return x.record(e, lanes, of) })
 }
 
+// record puts the dispatches of an entry on streams, as the plan says.
 func (x *Executor) record(e *plans.Entry, l *lanes, of work) error {
-	stamp := of.stamp
-	if stamp != nil {
-		if err := stamp(0); err != nil {
-			return err
-		}
+	if of.stamp != nil {
+		return x.recordTimed(e, of)
 	}
-	overlaps := x.plan.Require.CUDA.Overlap && stamp == nil
-	alone := false // the step before has one dispatch
-	for i := 0; i < len(e.Dispatches); {
-		n := 1
-		for stamp == nil && i+n < len(e.Dispatches) && e.Dispatches[i+n].Step == e.Dispatches[i].Step {
-			n++
-		}
-		overlap := overlaps && alone && n == 1
-		alone = n == 1
-		err := l.beside(x.dev.stream, n, e.Exact(), func(j int, stream uintptr) error { return x.dispatch(stream, e, i+j, of, overlap) })
-		if err == nil && stamp != nil {
-			err = stamp(i + 1)
-		}
-		if err != nil {
+	for from, to := range e.Batches() {
+		if err := x.batch(e, from, to, l, of); err != nil {
 			return err
 		}
-		i += n
 	}
 	return nil
 }
 
-// lanes are streams beside the main one, for dispatches of one step.
+// recordTimed puts all dispatches on the main stream, with a stamp behind each.
+func (x *Executor) recordTimed(e *plans.Entry, of work) error {
+	if err := of.stamp(0); err != nil {
+		return err
+	}
+	for i := range e.Dispatches {
+		if err := x.dispatch(x.dev.stream, e, i, of, false); err != nil {
+			return err
+		}
+		if err := of.stamp(i + 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch launches the dispatches of a batch, each on the stream of its queue, behind what is on the main one and before
+// what comes there next.
+func (x *Executor) batch(e *plans.Entry, from, to int, l *lanes, of work) error {
+	call, main := x.dev.call, x.dev.stream
+	list := e.Dispatches[from:to]
+	var used [ir.Queues]bool
+	if slices.ContainsFunc(list, func(d plans.Dispatch) bool { return d.Queue != 0 }) {
+		if err := call(cuEventRecord, l.fork, main); err != nil {
+			return x.dev.errorf("fork: %w", err)
+		}
+	}
+	for i := range list {
+		d, stream := &list[i], main
+		if d.Queue != 0 {
+			stream = l.streams[d.Queue-1]
+			if !used[d.Queue] {
+				if err := call(cuStreamWaitEvent, stream, l.fork, 0); err != nil {
+					return x.dev.errorf("fork: %w", err)
+				}
+			}
+			used[d.Queue] = true
+		}
+		if err := x.dispatch(stream, e, from+i, of, d.Early != ir.NotEarly); err != nil {
+			return err
+		}
+		if d.Queue != 0 {
+			if err := call(cuEventRecord, l.joins[d.Queue-1], stream); err != nil {
+				return x.dev.errorf("join: %w", err)
+			}
+		}
+	}
+	for queue, used := range used {
+		if used {
+			if err := call(cuStreamWaitEvent, main, l.joins[queue-1], 0); err != nil {
+				return x.dev.errorf("join: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// lanes are streams beside the main one, for the queues from 1 on.
 type lanes struct {
 	dev     *Device
 	streams []uintptr
@@ -158,22 +201,19 @@ type lanes struct {
 	fork    uintptr
 }
 
-// lanes makes as many as the widest step of the entry needs.
+// lanes makes as many as the entry has queues.
 func (x *Executor) lanes(e *plans.Entry) (*lanes, error) {
 	l := &lanes{dev: x.dev}
-	widest, n := 1, 0
-	for i, d := range e.Dispatches {
-		if n++; i > 0 && d.Step != e.Dispatches[i-1].Step {
-			n = 1
-		}
-		widest = max(widest, n)
+	last := 0
+	for i := range e.Dispatches {
+		last = max(last, e.Dispatches[i].Queue)
 	}
 	const nonBlocking = 1
 	var err error
 	if l.fork, err = x.dev.event(); err != nil {
 		return nil, err
 	}
-	for range widest - 1 {
+	for range last {
 		var s uintptr
 		if err := x.dev.call(cuStreamCreate, uintptr(unsafe.Pointer(&s)), nonBlocking); err != nil {
 			l.free()
@@ -188,50 +228,6 @@ func (x *Executor) lanes(e *plans.Entry) (*lanes, error) {
 		l.joins = append(l.joins, join)
 	}
 	return l, nil
-}
-
-// beside calls do n times, each with a stream of its own, behind what is on the main one and before what comes there
-// next. The last is on the main one, and first: what the device begins with delays the others. Of few rows the first is
-// on the main one, and last (docs/lab/hybrids.md).
-func (l *lanes) beside(stream uintptr, n int, few bool, do func(i int, stream uintptr) error) error {
-	call := l.dev.call
-	if n > 1 {
-		if err := call(cuEventRecord, l.fork, stream); err != nil {
-			return l.dev.errorf("fork: %w", err)
-		}
-	}
-	if !few {
-		if err := do(n-1, stream); err != nil {
-			return err
-		}
-	}
-	for side := range n - 1 {
-		i := n - 2 - side
-		if few {
-			i = side + 1
-		}
-		s, join := l.streams[side], l.joins[side]
-		if err := call(cuStreamWaitEvent, s, l.fork, 0); err != nil {
-			return l.dev.errorf("fork: %w", err)
-		}
-		if err := do(i, s); err != nil {
-			return err
-		}
-		if err := call(cuEventRecord, join, s); err != nil {
-			return l.dev.errorf("join: %w", err)
-		}
-	}
-	if few {
-		if err := do(0, stream); err != nil {
-			return err
-		}
-	}
-	for _, join := range l.joins[:n-1] {
-		if err := call(cuStreamWaitEvent, stream, join, 0); err != nil {
-			return l.dev.errorf("join: %w", err)
-		}
-	}
-	return nil
 }
 
 func (l *lanes) free() {

@@ -8,11 +8,6 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// Overlaps reports whether dispatches of the entry load constants while the one before them runs.
-func (x *Executor) Overlaps(e *plans.Entry) bool {
-	return x.plan.Require.CUDA.Overlap && e.Kind == "decode"
-}
-
 // Mixed returns a function that times the entry as a whole, with kernels of its copies: dispatch i comes
 // from copy from(i). The caller must call free.
 func (x *Executor) Mixed(e *plans.Entry, from func(i int) *plans.Entry) (run func(ctx context.Context, times int) (time.Duration, error), free func(), err error) {

@@ -91,15 +91,15 @@ func (x *Executor) load(ctx context.Context, src *plans.Source, progress func(in
 	return err
 }
 
-// stages are the work of an entry: dispatches of one step side by side.
+// stages are the work of an entry: dispatches that do not wait for each other side by side.
 func (x *Executor) stages(e *plans.Entry) []driver.Stage {
 	var stages []driver.Stage
-	for i := range e.Dispatches {
-		if i == 0 || e.Dispatches[i].Step != e.Dispatches[i-1].Step {
-			stages = append(stages, driver.Stage{})
+	for from, to := range e.Batches() {
+		var s driver.Stage
+		for i := from; i < to; i++ {
+			s.Dispatches = append(s.Dispatches, x.dispatch(e, i))
 		}
-		s := &stages[len(stages)-1]
-		s.Dispatches = append(s.Dispatches, x.dispatch(e, i))
+		stages = append(stages, s)
 	}
 	return stages
 }

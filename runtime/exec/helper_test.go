@@ -58,8 +58,8 @@ func toyPlan() *plans.Plan {
 	for _, kind := range []string{"decode/1", "prefill/4"} {
 		e := plans.Entry{Name: kind, Rows: 1, Logits: kind + ":%logits", Next: kind + ":%next"}
 		p.Memory.IO = append(p.Memory.IO, plans.Region{Name: e.Logits, Bytes: 4 * toyVocab}, plans.Region{Name: e.Next, Bytes: 16})
-		add := func(step int, kernel string, args ...plans.Arg) {
-			e.Dispatches = append(e.Dispatches, plans.Dispatch{Site: kernel, Pipeline: index[kernel], Step: step, Args: args, Grid: [3]int{toyVocab, 1, 1}})
+		add := func(stage int, kernel string, args ...plans.Arg) {
+			e.Dispatches = append(e.Dispatches, plans.Dispatch{Site: kernel, Pipeline: index[kernel], Order: ir.Order{Stage: stage, Waits: stage}, Args: args, Grid: [3]int{toyVocab, 1, 1}})
 		}
 		step := func(name string) plans.Arg { return plans.Arg{Space: "step", Region: name} }
 		io := func(name string) plans.Arg { return plans.Arg{Space: "io", Region: name} }

@@ -62,7 +62,7 @@ step @slot : i32[T]
 step @n : i32[1]
 %s
 func "f" rows=%d sequences=%s run=%d class=%s {
-  group "g" step=0 {
+  group "g" stage=0 waits=0 {
 %s
   }
 }

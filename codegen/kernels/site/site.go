@@ -56,8 +56,9 @@ type Candidate struct {
 	Room int
 	// Ahead are parts of the weights of a later dispatch, which the kernel prefetches into the L2 cache.
 	Ahead []Ahead
-	// Overlap is when the dispatch may begin. The compiler sets it.
-	Overlap Overlap
+	// Overlap is how the kernel takes part where dispatches begin early, whether its own does or not: it lets the next
+	// one begin early, and waits for the one before. The compiler sets it.
+	Overlap ir.Early
 	// Early: where kernels load first, this one loads more than constants. The compiler then sets Settled, which is
 	// true for the operands that it may load: no constants, and not written by the dispatch before. It makes that one
 	// Patient: it lets the next begin only when what was before it has ended.
@@ -73,15 +74,6 @@ type Ring struct {
 	Besides   int // bytes of shared memory that the workgroup takes besides the ring
 	Subgroups int // of a workgroup
 }
-
-// Overlap is when a dispatch may begin.
-type Overlap int
-
-const (
-	NoOverlap  Overlap = iota // when the one before it has ended
-	WaitsFirst                // while the one before it runs: the kernel waits for it first of all
-	LoadsFirst                // likewise, and the kernel loads constants before it waits; more if it is Early
-)
 
 // Ahead is a prefetch of parts of an operand, while the kernel waits for the dispatch before it or, if After, when it
 // has no more weights to load: of each part so many lines of 128 bytes from First on.

@@ -54,6 +54,12 @@ function ranges(list) {
   return parts.join(", ");
 }
 
+// early says how a dispatch begins that does not wait for the one before it to end.
+const early = {
+  waits: "early, and waits first of all",
+  loads: "early, and loads what does not change before it waits",
+};
+
 const bounds = {
   bytes: "bytes: waits for memory",
   operations: "operations: waits for arithmetic",
@@ -84,7 +90,7 @@ function run(plan, entry, depth) {
     const section = entry.Sections[d.s];
     const work = at(plan.Launches[d.c], depth);
     const site = section.Layers && d.l >= 0 ? group.Site.replace("blk." + section.Layers[0] + ".", "blk." + d.l + ".") : group.Site;
-    const one = { i, offers: plan.Offers && d.o >= 0 ? plan.Offers[d.o] : [], plan, entry, group, site, work, layer: d.l, step: d.t, section: d.s, index: d.g, start: now, took: found ? found.Times[i] : 0, began: then };
+    const one = { i, offers: plan.Offers && d.o >= 0 ? plan.Offers[d.o] : [], plan, entry, group, site, work, layer: d.l, stage: d.t, waits: d.w, queue: d.q || 0, early: d.e || "", section: d.s, index: d.g, start: now, took: found ? found.Times[i] : 0, began: then };
     now += work.time;
     then += one.took;
     return one;
@@ -99,7 +105,7 @@ function run(plan, entry, depth) {
   }
   const predicted = now > 0, measured = found && { device: found.Device, time: then };
   if (!predicted) list.forEach((d, i) => { d.start = i; });
-  return { plan, entry, list, sum, predicted, measured, time: now, length: Math.max(predicted ? now : list.length, predicted ? then : 0), steps: new Set(list.map(d => d.step)).size };
+  return { plan, entry, list, sum, predicted, measured, time: now, length: Math.max(predicted ? now : list.length, predicted ? then : 0), stages: new Set(list.map(d => d.stage)).size };
 }
 
 // bySite joins the dispatches of a run that are the same group of folded layers.

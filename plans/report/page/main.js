@@ -36,7 +36,7 @@ function sums(r) {
     r.predicted && card(time(r.time), "predicted for a step"),
     r.predicted && card(count(r.entry.Rows / (r.time * 1e-6)), r.entry.Rows === 1 ? "tokens/s" : `tokens/s, ${r.entry.Rows} rows`),
     r.measured && card(time(r.measured.time), "measured on " + r.measured.device),
-    card(r.list.length, r.list.length === r.steps ? "dispatches, a barrier behind each" : `dispatches in ${r.steps} steps`),
+    card(r.list.length, r.list.length === r.stages ? "dispatches, each a stage" : `dispatches in ${r.stages} stages`),
     card(bytes(r.sum.read), "read"), card(bytes(r.sum.write), "written"), card(count(r.sum.flops), "operations"),
     r.predicted && el("div", { class: "card wide" },
       el("div", { class: "stack", role: "img", "aria-label": parts.map(p => `${p.kind} ${percent(p.share)}`).join(", ") }, parts.map(p => el("span", { class: "is-" + p.kind, style: `flex-grow:${p.share}` }))),

@@ -83,13 +83,16 @@ function lineKey(c, line) {
   return op.kind + " " + op.args.filter(a => a[0] === "@").join(" ") + op.type.replace(/ at \d+$/, "");
 }
 
+// orderOf says when a group is launched, in few words.
+const orderOf = g => [`stage ${g.Stage}`, g.Waits !== g.Stage && `behind ${g.Waits}`, g.Queue > 0 && `queue ${g.Queue}`, g.Early && "early"].filter(Boolean).join(", ");
+
 function groupPart(c, group, prefix, old) {
   const same = old && old.groups.get(members(c, group));
   const call = c.plan.Calls[group.Call], oldCall = same && same.plan.Calls[same.group.Call];
   const marks = {
     ops: old && !same,
     call: call && old && (!oldCall || oldCall.Kernel !== call.Kernel || oldCall.Consts !== call.Consts || String(oldCall.Grid) !== String(call.Grid)),
-    step: same && (same.group.Step || 0) !== (group.Step || 0) && !c.beside,
+    order: same && orderOf(same.group) !== orderOf(group) && !c.beside,
     site: same && same.group.Site !== group.Site,
   };
   const lines = group.Ops.map(i => opPart(c, i, prefix, old && !old.lines.has(lineKey(c, i))));
@@ -98,7 +101,7 @@ function groupPart(c, group, prefix, old) {
   const node = el("div", { class: "group" + (single ? " single" : "") + (marks.ops ? " new" : "") + (quiet ? " quiet" : "") });
   if (group.Site) {
     const head = el("div", { class: "site" + (marks.site ? " new" : "") }, breakable(short(group.Site, prefix)),
-      c.scheduled && el("span", { class: "step" + (marks.step ? " new" : "") }, "step " + (group.Step || 0)));
+      c.scheduled && el("span", { class: "order" + (marks.order ? " new" : "") }, orderOf(group)));
     lightable(head, keysOf(c.plan, group), call && callDetails(c.plan, group, call));
     node.append(head);
     lights.add(siteKey(group.Site), node);

@@ -95,12 +95,12 @@ function layerRuns(r) {
   return runs;
 }
 
-// arenaTracks draw each value from its first step to its last, and their sum.
+// arenaTracks draw each value from its first stage to its last, and their sum.
 function arenaTracks(root, r, row, box, ends) {
   const starts = new Map(), stops = new Map();
   r.list.forEach((d, i) => {
-    starts.set(d.step, Math.min(d.start, starts.has(d.step) ? starts.get(d.step) : Infinity));
-    stops.set(d.step, Math.max(ends[i], stops.has(d.step) ? stops.get(d.step) : 0));
+    starts.set(d.stage, Math.min(d.start, starts.has(d.stage) ? starts.get(d.stage) : Infinity));
+    stops.set(d.stage, Math.max(ends[i], stops.has(d.stage) ? stops.get(d.stage) : 0));
   });
   const map = row("arena, by offset"), sum = row("arena in use");
   const size = Math.max(r.entry.Arena, 1);
@@ -112,17 +112,17 @@ function arenaTracks(root, r, row, box, ends) {
     const key = valueKey(r.plan, v.v);
     lightable(node, [key], () => [
       el("div", { class: "panel-title" }, el("b", {}, v.v), el("span", { class: "muted" }, v.l >= 0 ? "of layer " + v.l + ", by its name in the layer that is shown" : "")),
-      el("div", { class: "facts" }, fact("arena offset", v.o), fact("size", bytes(v.n)), fact("alive in steps", v.f === v.t ? v.f : v.f + "–" + v.t)),
+      el("div", { class: "facts" }, fact("arena offset", v.o), fact("size", bytes(v.n)), fact("alive in stages", v.f === v.t ? v.f : v.f + "–" + v.t)),
     ]);
     lights.add(key, node);
     root.append(node);
     for (let s = v.f; s <= v.t; s++) live.set(s, (live.get(s) || 0) + v.n);
   }
   const peak = Math.max(...live.values(), 0);
-  for (const [step, from] of starts) {
-    const n = live.get(step) || 0;
+  for (const [stage, from] of starts) {
+    const n = live.get(stage) || 0;
     const h = n / size * sum.height;
-    root.append(box(sum, from, stops.get(step), sum.height - h, h, { class: n === peak ? "use peak" : "use" }));
+    root.append(box(sum, from, stops.get(stage), sum.height - h, h, { class: n === peak ? "use peak" : "use" }));
   }
 }
 

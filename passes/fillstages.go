@@ -1,14 +1,13 @@
 package passes
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/zincc-dev/zincc/ir"
 )
 
 const (
-	// mostLate bounds the steps by which a group moves, because its operands and results then live longer.
+	// mostLate bounds the stages by which a group moves, because its operands and results then live longer.
 	mostLate = 3
 	// leastMoved is the least work of a group that moves, in bytes.
 	leastMoved = 64 << 10
@@ -19,48 +18,48 @@ const (
 	bytesOfRow = 1 << 20
 )
 
-// fillSteps moves groups of many rows to later steps. assignSteps gives each group its earliest step, but a group for
-// which nothing waits can run later. It moves to the one of the next mostLate steps whose largest group has the most
-// work, and uses the units which that group leaves idle; the step that it leaves may end sooner.
-func fillSteps(f *ir.Func) {
+// fillStages moves groups of many rows to later stages. assignStages gives each group its earliest stage, but a group for
+// which nothing waits can run later. It moves to the one of the next mostLate stages whose largest group has the most
+// work, and uses the units which that group leaves idle; the stage that it leaves may end sooner.
+func fillStages(f *ir.Func) {
 	before := dependencies(f)
-	last := f.Groups[len(f.Groups)-1].Step
+	last := f.Groups[len(f.Groups)-1].Stage
 	latest := slices.Repeat([]int{last}, len(f.Groups))
 	for i, list := range slices.Backward(before) {
 		for _, j := range list {
 			latest[j] = min(latest[j], latest[i]-1)
 		}
 	}
-	most := make([]int64, last+1) // work of a step's largest group among those that cannot be later
+	most := make([]int64, last+1) // work of a stage's largest group among those that cannot be later
 	for i, g := range f.Groups {
-		if g.Step == latest[i] {
-			most[g.Step] = max(most[g.Step], workOf(f, g))
+		if g.Stage == latest[i] {
+			most[g.Stage] = max(most[g.Stage], workOf(f, g))
 		}
 	}
 	for i, g := range f.Groups {
-		if g.Step == latest[i] {
+		if g.Stage == latest[i] {
 			continue
 		}
 		first := 0 // what it depends on may have moved
 		for _, j := range before[i] {
-			first = max(first, f.Groups[j].Step+1)
+			first = max(first, f.Groups[j].Stage+1)
 		}
-		g.Step = first
+		g.Stage = first
 		if workOf(f, g) < leastMoved {
 			continue
 		}
 		for s := first + 1; s <= min(latest[i], first+mostLate); s++ {
-			if most[s] > most[g.Step] {
-				g.Step = s
+			if most[s] > most[g.Stage] {
+				g.Stage = s
 			}
 		}
 	}
+	byStage(f)
 }
 
-// largestLast puts the groups of a step in order of their work. runtime/cuda launches the last one first, because
-// behind others it would be delayed (docs/lab/hybrids.md).
-func largestLast(f *ir.Func) {
-	slices.SortStableFunc(f.Groups, func(a, b *ir.Group) int { return cmp.Or(a.Step-b.Step, cmp.Compare(workOf(f, a), workOf(f, b))) })
+// byStage puts groups in order of their stages.
+func byStage(f *ir.Func) {
+	slices.SortStableFunc(f.Groups, func(a, b *ir.Group) int { return a.Stage - b.Stage })
 }
 
 // dependencies returns, for each group, those that must end before it begins.

@@ -6,17 +6,17 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// assignSteps gives every group the earliest step behind everything that it depends on. Kernels also read parts of the
+// assignStages gives every group the earliest stage behind everything that it depends on. Kernels also read parts of the
 // step block that no op names: how many rows there are.
-func assignSteps(f *ir.Func) {
-	made := map[*ir.Value]int{}   // step that makes or last writes a value
-	readAt := map[*ir.Value]int{} // last step that reads a value
+func assignStages(f *ir.Func) {
+	made := map[*ir.Value]int{}   // stage that makes or last writes a value
+	readAt := map[*ir.Value]int{} // last stage that reads a value
 	seen := map[*ir.Value]bool{}
 	for _, g := range f.Groups {
-		step := 0
+		stage := 0
 		after := func(m map[*ir.Value]int, v *ir.Value) {
 			if s, ok := m[v]; ok {
-				step = max(step, s+1)
+				stage = max(stage, s+1)
 			}
 		}
 		in, writes := g.Inputs(), writesOf(g)
@@ -34,22 +34,22 @@ func assignSteps(f *ir.Func) {
 			after(made, v)
 			after(readAt, v)
 		}
-		g.Step = step
+		g.Stage = stage
 		for _, v := range in {
-			if !seen[v] || readAt[v] < step {
-				readAt[v], seen[v] = step, true
+			if !seen[v] || readAt[v] < stage {
+				readAt[v], seen[v] = stage, true
 			}
 		}
 		for _, v := range writes {
-			made[v] = step
+			made[v] = stage
 		}
 		for _, op := range g.Ops {
 			if op.Result != nil {
-				made[op.Result] = step
+				made[op.Result] = stage
 			}
 		}
 	}
-	slices.SortStableFunc(f.Groups, func(a, b *ir.Group) int { return a.Step - b.Step })
+	byStage(f)
 }
 
 // writesOf returns what a group writes: what its ops do, and the counters of last-block reductions, which its kernel
