@@ -10,8 +10,8 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// overlap says of each kernel how it takes part where dispatches begin early: what it may load before it waits, and when
-// it lets the next one begin. What it says of a dispatch holds for those of copies of the entry, too: tuning puts
+// overlap says of each kernel how it takes part where dispatches begin early: what it may load before it waits, and
+// when it lets the next one begin. What it says of a dispatch holds for those of copies of the entry, too: tuning puts
 // dispatches of one between those of another.
 func (e *emitter) overlap() {
 	type site struct{ entry, name string }

@@ -18,9 +18,9 @@ const (
 	bytesOfRow = 1 << 20
 )
 
-// fillStages moves groups of many rows to later stages. assignStages gives each group its earliest stage, but a group for
-// which nothing waits can run later. It moves to the one of the next mostLate stages whose largest group has the most
-// work, and uses the units which that group leaves idle; the stage that it leaves may end sooner.
+// fillStages moves groups of many rows to later stages. assignStages gives each group its earliest stage, but a group
+// for which nothing waits can run later. It moves to the one of the next mostLate stages whose largest group has the
+// most work, and uses the units which that group leaves idle; the stage that it leaves may end sooner.
 func fillStages(f *ir.Func) {
 	before := dependencies(f)
 	last := f.Groups[len(f.Groups)-1].Stage

@@ -8,10 +8,10 @@ import (
 )
 
 // orderLaunches puts the groups of each stage in the order of their launches and says what each waits for: all stages
-// before its own. On a device with several queues the dispatches of a stage begin on one each, those of rows in tiles in
-// order of their work, the largest first and on queue 0: behind others it would be delayed. Of few rows the first of the
-// stage is on queue 0, and launched last (docs/lab/hybrids.md). A lone dispatch begins early behind a lone
-// one, if the device can have it so.
+// before its own. On a device with several queues the dispatches of a stage begin on one each, those of rows in tiles
+// in order of their work, the largest first and on queue 0: behind others it would be delayed. Of few rows the first of
+// the stage is on queue 0, and launched last (docs/lab/hybrids.md). A lone dispatch begins early behind a lone one, if
+// the device can have it so.
 func orderLaunches(f *ir.Func, d Device) {
 	early := ir.NotEarly
 	if d.Early != nil {

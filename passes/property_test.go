@@ -173,9 +173,9 @@ func TestFillStages(t *testing.T) {
 	})
 }
 
-// TestOrderLaunches holds that groups stay in their stages and wait for all before; that those of a stage begin on queues
-// of their own, of tiles the largest first and on queue 0, of few rows the first last and there; and that only lone ones
-// behind lone ones begin early.
+// TestOrderLaunches holds that groups stay in their stages and wait for all before; that those of a stage begin on
+// queues of their own, of tiles the largest first and on queue 0, of few rows the first last and there; and that only
+// lone ones behind lone ones begin early.
 func TestOrderLaunches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := randomProgram(t)

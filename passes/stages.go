@@ -6,8 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// assignStages gives every group the earliest stage behind everything that it depends on. Kernels also read parts of the
-// step block that no op names: how many rows there are.
+// assignStages gives every group the earliest stage behind everything that it depends on. Kernels also read parts of
+// the step block that no op names: how many rows there are.
 func assignStages(f *ir.Func) {
 	made := map[*ir.Value]int{}   // stage that makes or last writes a value
 	readAt := map[*ir.Value]int{} // last stage that reads a value

@@ -302,9 +302,9 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
-// TestOrdersOfLaunches draws what some dispatches wait for, their queues and early starts, and compares the checker with
-// all pairs of dispatches: it refuses an order if one of them leaves two accesses to the same bytes open, or begins early
-// where it must not.
+// TestOrdersOfLaunches draws what some dispatches wait for, their queues and early starts, and compares the checker
+// with all pairs of dispatches: it refuses an order if one of them leaves two accesses to the same bytes open, or
+// begins early where it must not.
 func TestOrdersOfLaunches(t *testing.T) {
 	refused, taken := 0, 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -105,8 +105,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestGraph holds graphs against what the plan says: launches in its order, each on the stream of its queue and early or
-// not, behind all that it waits for and nothing of its own stage.
+// TestGraph holds graphs against what the plan says: launches in its order, each on the stream of its queue and early
+// or not, behind all that it waits for and nothing of its own stage.
 func TestGraph(t *testing.T) {
 	f := withFake(t)
 	plan := counter()

@@ -69,7 +69,8 @@ func (x *Executor) dispatch(stream uintptr, e *plans.Entry, i int, of work, earl
 
 // work is how an entry is made a graph.
 type work struct {
-	// stamp, if not nil, is called with the number of dispatches before, 0 at first. Each waits for the one before then.
+	// stamp, if not nil, is called with the number of dispatches before, 0 at first. Each waits for the one before
+	// then.
 	stamp func(i int) error
 	// from, if not nil, returns the copy of the entry whose kernel computes dispatch i.
 	from func(i int) *plans.Entry

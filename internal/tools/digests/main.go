@@ -7,12 +7,13 @@
 // compiler that means to change no plan leaves the list as it is.
 //
 //	go run ./internal/tools/digests            compare; exit code 1 and the differences, if there are any
-//	go run ./internal/tools/digests --update   write the list
+//	go run ./internal/tools/digests --update   write the list; of some models or targets alone their lines
 //	go run ./internal/tools/digests --only sm_90,gfx1201 --model qwen3-8b
 //	go run ./internal/tools/digests --code main~3   compare code with that of a commit, see code.go
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,22 +64,23 @@ type selection struct{ targets, models []string }
 func (s selection) all() bool { return len(s.targets)+len(s.models) == 0 }
 
 func run(root string, update bool, some selection) error {
-	if update && !some.all() {
-		return errors.New("the list is written for all models and targets")
-	}
 	have, err := compute(root, some, digests)
 	if err != nil {
 		return err
 	}
 	path := root + "/" + list
-	if update {
+	if update && some.all() {
 		return os.WriteFile(path, []byte(strings.Join(have, "\n")+"\n"), 0o666)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	return compare(strings.Split(strings.TrimSuffix(string(data), "\n"), "\n"), have, some.all(), list)
+	listed := strings.Split(strings.TrimSuffix(string(data), "\n"), "\n")
+	if update {
+		return os.WriteFile(path, []byte(strings.Join(replaced(listed, have), "\n")+"\n"), 0o666)
+	}
+	return compare(listed, have, some.all(), list)
 }
 
 // compute returns the lines that of makes of each plan, of some models and targets.
@@ -123,6 +125,22 @@ func compute(root string, some selection, of func(*plans.Plan) ([]string, error)
 	}
 	err = group.Wait()
 	return slices.Concat(lines...), err
+}
+
+// replaced returns the lines of a list with those of have in place of the lines for the same parts. Parts that are not
+// listed are left out: only the whole list says where they belong.
+func replaced(listed, have []string) []string {
+	now := map[string]string{}
+	for _, line := range have {
+		_, part, _ := strings.Cut(line, "  ")
+		now[part] = line
+	}
+	lines := slices.Clone(listed)
+	for i, line := range lines {
+		_, part, _ := strings.Cut(line, "  ")
+		lines[i] = cmp.Or(now[part], line)
+	}
+	return lines
 }
 
 // targets are all targets, but through CUDA two architectures for all: the newest that runs kernels of its own, and one

@@ -44,6 +44,13 @@ func TestCompare(t *testing.T) {
 	}
 }
 
+func TestReplaced(t *testing.T) {
+	have := replaced([]string{"aa  gopher sm_90 decode/1", "bb  gopher xe2 -"}, []string{"cc  gopher xe2 -", "dd  gopher xe2 decode/1"})
+	if want := []string{"aa  gopher sm_90 decode/1", "cc  gopher xe2 -"}; !slices.Equal(have, want) {
+		t.Errorf("%q, want %q", have, want)
+	}
+}
+
 func TestModelsAndTargetsByName(t *testing.T) {
 	if _, err := compute("../../..", selection{[]string{"sm_90"}, []string{"nobody"}}, digests); err == nil {
 		t.Error("a model that is not there gives an empty list")
