@@ -208,12 +208,35 @@ func EntryTable(p *Plan, name string) (*table.Table, error) {
 		return nil, err
 	}
 	f := p.Program.Func(name)
-	t := &table.Table{Title: name, Columns: []string{"#", "stage", "queue", "early", "site", "read", "us", "bound", "kernel"}}
+	t := &table.Table{Title: name, Columns: []string{"#", "stage", "site", "read", "us", "bound", "kernel"}}
+	begins := slices.ContainsFunc(e.Dispatches, func(d Dispatch) bool { return begin(d.Order) != "" })
+	if begins {
+		t.Columns = slices.Insert(t.Columns, 2, "begins")
+	}
 	for i, d := range e.Dispatches {
 		times := d.Cost.Predicted
-		t.Add(i, d.Stage, d.Queue, string(d.Early), d.Site, table.Bytes(d.Cost.ReadBytes), micro(times.Seconds()), times.Bound(), f.Groups[i].Call.Kernel)
+		row := []any{i, d.Stage, d.Site, table.Bytes(d.Cost.ReadBytes), micro(times.Seconds()), times.Bound(), f.Groups[i].Call.Kernel}
+		if begins {
+			row = slices.Insert(row, 2, any(begin(d.Order)))
+		}
+		t.Add(row...)
 	}
 	return t, nil
+}
+
+// begin says how a dispatch begins, if it does so in another way than behind all stages before its own and on queue 0.
+func begin(o ir.Order) string {
+	var parts []string
+	if o.Waits != o.Stage {
+		parts = append(parts, fmt.Sprintf("behind %d", o.Waits))
+	}
+	if o.Queue != 0 {
+		parts = append(parts, fmt.Sprintf("queue %d", o.Queue))
+	}
+	if o.Early != ir.NotEarly {
+		parts = append(parts, "early, "+string(o.Early))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (p *Plan) entryNames() []string {
@@ -227,7 +250,7 @@ func (p *Plan) entryNames() []string {
 // SiteTable describes the call sites whose name contains part, in all entries or the named one: what is
 // computed, by which kernel, of what size and why. Equal layers appear once.
 func SiteTable(p *Plan, entry, part string) (*table.Table, error) {
-	t := &table.Table{Title: "call sites", Columns: []string{"entry", "site", "stage", "queue", "early", "grid", "read", "write", "flops", "us", "bound",
+	t := &table.Table{Title: "call sites", Columns: []string{"entry", "site", "stage", "begins", "grid", "read", "write", "flops", "us", "bound",
 		"ops", "candidate", "kernel", "constants", "why"}}
 	for i := range p.Entries {
 		if e := &p.Entries[i]; entry == "" || e.Name == entry {
@@ -253,7 +276,7 @@ func siteRows(t *table.Table, e *Entry, f *ir.Func, part string) {
 		for _, op := range f.Groups[j].Ops {
 			ops = append(ops, op.Kind.Name)
 		}
-		t.Add(e.Name, d.Site, d.Stage, d.Queue, string(d.Early), gridName(d.Grid), table.Bytes(c.ReadBytes), table.Bytes(c.WriteBytes), table.Count(c.FLOPs),
+		t.Add(e.Name, d.Site, d.Stage, begin(d.Order), gridName(d.Grid), table.Bytes(c.ReadBytes), table.Bytes(c.WriteBytes), table.Count(c.FLOPs),
 			micro(c.Predicted.Seconds()), c.Predicted.Bound(), strings.Join(ops, " "), call.Candidate,
 			call.Kernel, constants(call.Consts), d.Why)
 	}
