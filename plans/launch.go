@@ -25,10 +25,16 @@ func (e *Entry) Batches() iter.Seq2[int, int] {
 	}
 }
 
-// LoadsEarly reports whether dispatches of the entry load what does not change while the one before them runs.
+// BeginsEarly reports whether the dispatch begins while the one before it runs.
+func (d *Dispatch) BeginsEarly() bool { return d.Early != ir.NotEarly }
+
+// LoadsEarly reports whether the dispatch then loads what nothing that may still run writes.
+func (d *Dispatch) LoadsEarly() bool { return d.Early == ir.LoadsFirst }
+
+// LoadsEarly reports whether dispatches of the entry load early.
 func (e *Entry) LoadsEarly() bool {
 	for i := range e.Dispatches {
-		if e.Dispatches[i].Early == ir.LoadsFirst {
+		if e.Dispatches[i].LoadsEarly() {
 			return true
 		}
 	}
@@ -46,7 +52,7 @@ func checkLaunches(c *checker) {
 			if s.Queue >= b.queues {
 				c.addAt("launch", s, "is on queue %d; backend %s has %d", s.Queue, b.name, b.queues)
 			}
-			if s.Early == ir.NotEarly {
+			if !s.BeginsEarly() {
 				continue
 			}
 			if b.early == nil || !b.early(&c.plan.Require) {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/modules"
 )
@@ -114,7 +113,7 @@ func (a *auditor) faults(pipeline int) {
 func checkOverlap(a *auditor) {
 	for _, e := range a.plan.Entries {
 		for n := 1; n < len(e.Dispatches); n++ { // rule "launch": the first begins behind nothing
-			if d := &e.Dispatches[n]; d.Early != ir.NotEarly && d.Pipeline >= 0 && a.pipelines[d.Pipeline] != nil {
+			if d := &e.Dispatches[n]; d.BeginsEarly() && d.Pipeline >= 0 && a.pipelines[d.Pipeline] != nil {
 				a.early(e.Name, d, &e.Dispatches[n-1])
 			}
 		}
@@ -131,7 +130,7 @@ func (a *auditor) early(entry string, d, before *plans.Dispatch) {
 		if !code.Early[i] {
 			continue
 		}
-		if d.Early == ir.WaitsFirst {
+		if !d.LoadsEarly() {
 			a.add("overlap", entry, d.Site, "is to wait first of all, and loads argument %s before", arg.Name)
 		}
 		if arg.Space == "weight" || arg.Space == "table" {

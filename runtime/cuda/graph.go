@@ -175,7 +175,7 @@ func (x *Executor) batch(e *plans.Entry, from, to int, l *lanes, of work) error 
 			}
 			used[d.Queue] = true
 		}
-		if err := x.dispatch(stream, e, from+i, of, d.Early != ir.NotEarly); err != nil {
+		if err := x.dispatch(stream, e, from+i, of, d.BeginsEarly()); err != nil {
 			return err
 		}
 		if d.Queue != 0 {
