@@ -8,6 +8,9 @@ import "github.com/zincc-dev/zincc/gpu"
 // Copies: copies from memory to shared memory run beside other work and need no registers (cp.async).
 func (t *Target) Copies() bool { return t.CUDA >= 80 }
 
+// BoundsRegisters: the driver's compiler can be told for how many lanes of a unit registers must suffice.
+func (t *Target) BoundsRegisters() bool { return t.CUDA > 0 }
+
 // TF32: matrices of TF32 are multiplied, f32 cut to 11 bits.
 func (t *Target) TF32() bool { return t.CUDA >= 80 && t.Fragments }
 

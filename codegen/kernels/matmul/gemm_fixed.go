@@ -36,6 +36,7 @@ type fixedTile struct {
 	splits int   // workgroups that share the elements of a row
 	series []int // tiles of a workgroup, one after the other, by projection
 	stages int   // tiles in the ring, 0 if weights come to registers
+	room   int   // lanes of a unit that registers must suffice for; 0: the driver's compiler chooses
 }
 
 const (
@@ -43,7 +44,7 @@ const (
 	fixedColumns = 8
 	fixedBlock   = weight.FixedRuns * 32
 	fixedChunk   = 4 // blocks whose sums are added as a tree
-	// fixedGroups bounds the subgroups of a workgroup: more leave a lane too few registers.
+	// fixedGroups bounds the subgroups of a unit: more leave a lane too few registers.
 	fixedGroups = 16
 )
 
@@ -114,12 +115,17 @@ func (g *linearGroup) fitsFixed(t *target.Target) bool {
 	return true
 }
 
-// fixedTileOf returns the tile for the group.
+// fixedTileOf returns the tile for the group. Rows that are too long for a workgroup are shared by several, each with a
+// chunk where a unit holds several of them: one multiplies while another waits at a barrier, and no subgroup is without
+// a block where rows are no multiple of what workgroups take (docs/lab/hybrids-few-rows.md).
 func fixedTileOf(g *linearGroup, t *target.Target) fixedTile {
 	blocks := g.k / fixedBlock
 	s := fixedTile{groups: blocks, splits: site.CeilDiv(blocks, fixedGroups)}
 	if s.splits > 1 {
 		s.groups = site.CeilDiv(site.CeilDiv(blocks, fixedChunk), s.splits) * fixedChunk
+		if t.BoundsRegisters() {
+			s.groups, s.room = fixedChunk, fixedGroups*fragment.Lanes
+		}
 		s.splits = site.CeilDiv(blocks, s.groups)
 	}
 	most := max(len(g.projects), t.Units*(fixedGroups/s.groups)/s.splits) // workgroups at once
@@ -162,11 +168,16 @@ func (k gemmFixed) chunks() int { return site.CeilDiv(k.blocks(), fixedChunk) }
 
 func (k gemmFixed) candidate() site.Candidate {
 	firsts, workgroups := k.workgroupsBy(k.outputsOf)
+	roomKey, roomFor := "", ""
+	if k.room > 0 {
+		roomKey, roomFor = fmt.Sprintf(" room=%d", k.room), fmt.Sprintf(", room for %d", k.room)
+	}
 	c := site.Candidate{
-		Kernel: fmt.Sprintf("gemm_fixed %s k=%d %s turns=%d", k.key(), k.k, k.name(), k.turns()) + k.gainsKey(),
+		Kernel: fmt.Sprintf("gemm_fixed %s k=%d %s turns=%d", k.key(), k.k, k.name(), k.turns()) + k.gainsKey() + roomKey,
 		Order:  fixedOrder(fragment.Lanes),
-		Shape:  "matrices, " + k.name(),
+		Shape:  "matrices, " + k.name() + roomFor,
 		Rows:   k.rows,
+		Room:   k.room,
 		Grid:   [3]int{workgroups, k.splits, 1},
 	}
 	for i, p := range k.projects {

@@ -63,45 +63,74 @@ func (r *fixedTask) leave(column, chunk, i, sums kernel.Value) {
 	})
 }
 
+// addedAtOnce is the most outputs whose sums a lane adds up before it stores any: the norm's scale, which takes long,
+// is computed beside them.
+const addedAtOnce = 8
+
 // addUp adds what the workgroups of all splits have left, in the order of chunks, and stores the
 // results.
 func (r *fixedTask) addUp() {
 	b := r.b
-	outputs := r.outputsOf(r.index)
-	var finish []func()
-	for from := 0; from < outputs*fixedColumns; from += r.groups * fragment.Lanes {
-		i := b.Add(b.LocalID(), from)
-		column, n := b.Div(i, outputs), b.Mod(i, outputs)
-		out := b.Add(r.col, n)
-		live := b.And(b.Lt(column, r.columns), b.Lt(out, r.p.width))
-		column, out = b.Select(live, column, 0), b.Select(live, out, r.col)
-		var sums []kernel.Value
-		for m := range r.p.matrices {
-			at := b.Add(b.Mul(b.Div(n, r.each()), fixedSide), b.Mod(n, r.each()), m*r.each())
-			sum := r.split.partial.Load(kernel.F32, r.leftAt(column, 0, at))
-			for chunk := 1; chunk < r.chunks(); chunk++ {
-				sum = b.Add(sum, r.split.partial.Load(kernel.F32, r.leftAt(column, chunk, at)))
-			}
-			sums = append(sums, sum)
+	outputs, lanes := r.outputsOf(r.index), r.groups*fragment.Lanes
+	if outputs*fixedColumns <= addedAtOnce*lanes {
+		var finish []func()
+		for from := 0; from < outputs*fixedColumns; from += lanes {
+			finish = append(finish, r.addUpOne(b.Add(b.LocalID(), from)))
 		}
-		residuals := r.p.loadResiduals(b, column, out)
-		finish = append(finish, func() {
-			b.If(live, func() { r.p.store(b, sums, r.scaleOf(column), residuals, column, out) })
-		})
+		r.scaleSplit()
+		for _, do := range finish {
+			do()
+		}
+		return
 	}
-	if r.gain != nil {
-		b.If(b.Lt(b.LocalID(), r.columns), func() {
-			var squares []kernel.Value
-			for i := range r.k / 128 {
-				squares = append(squares, r.split.partial.Load(kernel.F32, r.leftAt(b.LocalID(), i/fixedSquares, r.left()-fixedSquares+i%fixedSquares)))
-			}
-			r.rstd.Store(b.LocalID(), r.a.rstd(b, inTurn(b, squares)))
-		})
-		b.Barrier()
+	r.scaleSplit()
+	b.ForRolled(b.LocalID(), b.Mul(r.columns, outputs), addedAtOnce*lanes, func(first kernel.Value) {
+		var finish []func()
+		for n := range addedAtOnce {
+			finish = append(finish, r.addUpOne(b.Add(first, n*lanes)))
+		}
+		for _, do := range finish {
+			do()
+		}
+	})
+}
+
+// addUpOne adds up the i-th result of the workgroup, and returns what stores it.
+func (r *fixedTask) addUpOne(i kernel.Value) func() {
+	b, outputs := r.b, r.outputsOf(r.index)
+	column, n := b.Div(i, outputs), b.Mod(i, outputs)
+	out := b.Add(r.col, n)
+	live := b.And(b.Lt(column, r.columns), b.Lt(out, r.p.width))
+	column, out = b.Select(live, column, 0), b.Select(live, out, r.col)
+	var sums []kernel.Value
+	for m := range r.p.matrices {
+		at := b.Add(b.Mul(b.Div(n, r.each()), fixedSide), b.Mod(n, r.each()), m*r.each())
+		sum := r.split.partial.Load(kernel.F32, r.leftAt(column, 0, at))
+		for chunk := 1; chunk < r.chunks(); chunk++ {
+			sum = b.Add(sum, r.split.partial.Load(kernel.F32, r.leftAt(column, chunk, at)))
+		}
+		sums = append(sums, sum)
 	}
-	for _, do := range finish {
-		do()
+	residuals := r.p.loadResiduals(b, column, out)
+	return func() {
+		b.If(live, func() { r.p.store(b, sums, r.scaleOf(column), residuals, column, out) })
 	}
+}
+
+// scaleSplit computes the scales of the norm, if there is one, from the squares that all splits have left.
+func (r *fixedTask) scaleSplit() {
+	if r.gain == nil {
+		return
+	}
+	b := r.b
+	b.If(b.Lt(b.LocalID(), r.columns), func() {
+		var squares []kernel.Value
+		for i := range r.k / 128 {
+			squares = append(squares, r.split.partial.Load(kernel.F32, r.leftAt(b.LocalID(), i/fixedSquares, r.left()-fixedSquares+i%fixedSquares)))
+		}
+		r.rstd.Store(b.LocalID(), r.a.rstd(b, inTurn(b, squares)))
+	})
+	b.Barrier()
 }
 
 // inTurn adds values one after the other.
