@@ -123,6 +123,9 @@ func Table(entries []Entry, d Device) []Pass {
 			if d.Beside && f.Class == ir.PromptStep {
 				fillStages(f)
 			}
+			if d.Beside && f.Class == ir.ExactStep {
+				inTurn(f)
+			}
 			return nil
 		})},
 		{"OrderLaunches", "dispatches get an order of launches: what each waits for, its queue, and whether it begins early", ir.Schedule, each(func(f *ir.Func) error {

@@ -155,6 +155,14 @@ func (t fixedTile) name() string {
 // turns is how many regions for sums tiles take turns in.
 func (t fixedTile) turns() int { return min(2, slices.Max(t.series)) }
 
+// widest is the most rows of x that the kernel is made for.
+func (k gemmFixed) widest() int {
+	if k.room > 0 {
+		return k.rows
+	}
+	return fixedColumns
+}
+
 // each is the outputs of each matrix of a tile.
 func (k gemmFixed) each() int { return fixedSide / len(k.projects[0].matrices) }
 
@@ -170,7 +178,7 @@ func (k gemmFixed) candidate() site.Candidate {
 	firsts, workgroups := k.workgroupsBy(k.outputsOf)
 	roomKey, roomFor := "", ""
 	if k.room > 0 {
-		roomKey, roomFor = fmt.Sprintf(" room=%d", k.room), fmt.Sprintf(", room for %d", k.room)
+		roomKey, roomFor = fmt.Sprintf(" columns=%d room=%d", k.widest(), k.room), fmt.Sprintf(", room for %d", k.room)
 	}
 	c := site.Candidate{
 		Kernel: fmt.Sprintf("gemm_fixed %s k=%d %s turns=%d", k.key(), k.k, k.name(), k.turns()) + k.gainsKey() + roomKey,

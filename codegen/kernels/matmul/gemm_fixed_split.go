@@ -63,18 +63,17 @@ func (r *fixedTask) leave(column, chunk, i, sums kernel.Value) {
 	})
 }
 
-// addedAtOnce is the most outputs whose sums a lane adds up before it stores any: the norm's scale, which takes long,
-// is computed beside them.
+// addedAtOnce is the most outputs whose sums a lane adds up before it stores any.
 const addedAtOnce = 8
 
 // addUp adds what the workgroups of all splits have left, in the order of chunks, and stores the
-// results.
+// results. If a lane has few, their loads are begun before the norm's scale is computed, which waits for loads, too.
 func (r *fixedTask) addUp() {
 	b := r.b
 	outputs, lanes := r.outputsOf(r.index), r.groups*fragment.Lanes
-	if outputs*fixedColumns <= addedAtOnce*lanes {
+	if outputs*r.widest() <= addedAtOnce*lanes {
 		var finish []func()
-		for from := 0; from < outputs*fixedColumns; from += lanes {
+		for from := 0; from < outputs*r.widest(); from += lanes {
 			finish = append(finish, r.addUpOne(b.Add(b.LocalID(), from)))
 		}
 		r.scaleSplit()

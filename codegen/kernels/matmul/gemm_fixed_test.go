@@ -132,3 +132,44 @@ func TestGemmFixedDirect(t *testing.T) {
 		})
 	}
 }
+
+// TestGemmFixedAddsUp holds that workgroups that share rows, and have so many outputs that a lane adds up several after
+// each other, give the bits that gemv gives one column, where registers can be bounded and where they cannot.
+func TestGemmFixedAddsUp(t *testing.T) {
+	const k, outputs = 256 * 17, 150
+	few := ringTarget
+	few.Units = 1
+	unbound := few
+	unbound.CUDA = 0
+	build := func(w *work) []*ir.Value {
+		m, gain := w.matrix(ir.Q4_K, outputs, k), w.vector("gain", k)
+		x := w.op("rmsnorm", ir.Attrs{{Name: "eps", Value: 1e-5}, {Name: "group", Value: int64(k)}}, w.zeros(k), gain)
+		return []*ir.Value{w.op("linear", nil, w.op("fixed12", nil, x), m)}
+	}
+	one := newWork(t, 1, 1)
+	out := build(one)
+	want := one.bits(one.candidates(&few, out...)[0], 1, out...)[out[0]]
+	for _, on := range []*target.Target{&few, &unbound} {
+		for _, cols := range []int{8, 3} {
+			w := newWork(t, cols, cols)
+			out := build(w)
+			w.makeWorkspace(on, out...)
+			found := false
+			for _, c := range w.candidates(on, out...) {
+				if !strings.HasPrefix(c.Kernel, "gemm_fixed ") || c.Ring != nil {
+					continue
+				}
+				found = true
+				if bounded := c.Room > 0; bounded != on.BoundsRegisters() || c.Grid[1] < 2 {
+					t.Errorf("%s: room for %d lanes, %d workgroups share a row", c.Kernel, c.Room, c.Grid[1])
+				}
+				if got := w.check(c, cols, out...)[out[0]]; !bytes.Equal(got[:len(want)], want) {
+					t.Errorf("%d columns: %s has other bits than gemv", cols, c.Kernel)
+				}
+			}
+			if !found {
+				t.Errorf("%d columns: no gemm_fixed", cols)
+			}
+		}
+	}
+}
