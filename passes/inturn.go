@@ -9,7 +9,7 @@ const turnWork = 1 << 28
 // inTurn gives two projections that share a step of few rows a step each, the one with float32 weights first, if the
 // other one has weights of a few bits (see apartRows). Side by side they begin when all before has ended, and what
 // follows begins when both have. In turn each begins while the one before it runs, and the smaller one has the units
-// while weights come for the larger one (docs/lab/hybrids-few-rows.md).
+// while weights come for the larger one (docs/lab/hybrids.md).
 func inTurn(f *ir.Func) {
 	added := 0
 	for i := 0; i < len(f.Groups); {

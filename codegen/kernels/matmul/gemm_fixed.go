@@ -117,7 +117,7 @@ func (g *linearGroup) fitsFixed(t *target.Target) bool {
 
 // fixedTileOf returns the tile for the group. Rows that are too long for a workgroup are shared by several, each with a
 // chunk where a unit holds several of them: one multiplies while another waits at a barrier, and no subgroup is without
-// a block where rows are no multiple of what workgroups take (docs/lab/hybrids-few-rows.md).
+// a block where rows are no multiple of what workgroups take (docs/lab/hybrids.md).
 func fixedTileOf(g *linearGroup, t *target.Target) fixedTile {
 	blocks := g.k / fixedBlock
 	s := fixedTile{groups: blocks, splits: site.CeilDiv(blocks, fixedGroups)}
