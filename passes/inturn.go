@@ -6,7 +6,7 @@ import "github.com/zincc-dev/zincc/ir"
 // the 27B have 3.4e8 and gain 1.3 %, 8 of the 35B, which were not measured, 2.0e8.
 const turnWork = 1 << 28
 
-// inTurn gives two projections that share a step of few rows a step each, the one with float32 weights first, if the
+// inTurn gives two projections that share a stage of few rows a stage each, the one with float32 weights first, if the
 // other one has weights of a few bits (see apartRows). Side by side they begin when all before has ended, and what
 // follows begins when both have. In turn each begins while the one before it runs, and the smaller one has the units
 // while weights come for the larger one (docs/lab/hybrids.md).
@@ -14,12 +14,12 @@ func inTurn(f *ir.Func) {
 	added := 0
 	for i := 0; i < len(f.Groups); {
 		n := 1
-		for i+n < len(f.Groups) && f.Groups[i+n].Step == f.Groups[i].Step {
+		for i+n < len(f.Groups) && f.Groups[i+n].Stage == f.Groups[i].Stage {
 			n++
 		}
 		step := f.Groups[i : i+n]
 		for _, g := range step {
-			g.Step += added
+			g.Stage += added
 		}
 		if n == 2 {
 			small, large := step[0], step[1]
@@ -29,7 +29,7 @@ func inTurn(f *ir.Func) {
 			_, precise := projected(f, small)
 			if work, other := projected(f, large); precise && !other && work >= turnWork {
 				step[0], step[1] = small, large
-				large.Step++
+				large.Stage++
 				added++
 			}
 		}

@@ -7,13 +7,13 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// TestInTurn holds that of two projections of a step the one with float32 weights comes a step before one with weights
+// TestInTurn holds that of two projections of a stage the one with float32 weights comes a stage before one with weights
 // of a few bits that has much work, whichever is first in the program, and that what follows stays behind both.
 func TestInTurn(t *testing.T) {
 	for _, c := range []struct {
 		rows         int
 		first, other ir.DType
-		want         []int // steps of the embedding, of the two by their place in the program, of their sum
+		want         []int // stages of the embedding, of the two by their place in the program, of their sum
 	}{
 		{4, ir.Q4_K, ir.F32, []int{0, 2, 1, 3}},
 		{4, ir.F32, ir.Q4_K, []int{0, 1, 2, 3}},
@@ -43,16 +43,16 @@ func TestInTurn(t *testing.T) {
 			}
 			put("add", put("linear", x, one), put("linear", x, other))
 			groups := append([]*ir.Group(nil), f.Groups...)
-			assignSteps(f)
+			assignStages(f)
 			inTurn(f)
 			for i, g := range groups {
-				if g.Step != c.want[i] {
-					t.Errorf("group %d has step %d, want %d", i, g.Step, c.want[i])
+				if g.Stage != c.want[i] {
+					t.Errorf("group %d has stage %d, want %d", i, g.Stage, c.want[i])
 				}
 			}
 			for i, g := range f.Groups[1:] {
-				if f.Groups[i].Step > g.Step {
-					t.Errorf("a group of step %d is before one of step %d", f.Groups[i].Step, g.Step)
+				if f.Groups[i].Stage > g.Stage {
+					t.Errorf("a group of stage %d is before one of stage %d", f.Groups[i].Stage, g.Stage)
 				}
 			}
 			if err := ir.VerifyStructure(p); err != nil {
