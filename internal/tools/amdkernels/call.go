@@ -34,29 +34,33 @@ const (
 	inputs  = "no inputs" // the interpreter finds the random ones unfit
 	most    = 1.0 / 256   // relative to the largest of what a kernel writes
 	groups  = 2           // of each dimension of the grid
-	large   = 1 << 31     // bytes of an operand that are not allocated
+	large   = 1 << 33     // bytes of an operand that are not allocated
+	block   = 64 << 10    // elements that are random, and then repeat
+	filled  = 4 << 20     // bytes of an operand that are not 0
 )
 
-// row is a kernel and what came of it.
+// row is a kernel and what came of it, on GPUs for which the driver makes the same code.
 type row struct {
-	kernel string
-	wave   int
-	result string
-	worst  float64
-	counts rdna.Counts
+	kernel  string
+	wave    int
+	targets []string
+	result  string
+	worst   float64
+	counts  rdna.Counts
 }
 
-// emulated says whether there is code that was decoded, and inputs to run it on.
-func (r *row) emulated() string {
-	if r.result == noCode || r.result == inputs {
-		return "no"
-	}
-	return "yes"
+// unit is a kernel with constants, as the first plan that has it calls it.
+type unit struct {
+	on      *target.Target
+	p       *ir.Program
+	fn      *ir.Func
+	c       *kernels.Candidate
+	targets []string
 }
 
-// runCall runs some workgroups of a call in the interpreter and in the emulator.
-func runCall(ctx context.Context, d *emulate.Device, on *target.Target, p *ir.Program, fn *ir.Func, c *kernels.Candidate) (*row, error) {
-	r := &row{kernel: c.Kernel, wave: c.Wave}
+// run runs some workgroups of a unit in the interpreter, and on each of its targets in the emulator.
+func (u *unit) run(ctx context.Context, devices map[string]*emulate.Device, x *exporter) ([]*row, error) {
+	c := u.c
 	f, err := c.Build()
 	if err != nil {
 		return nil, err
@@ -78,47 +82,83 @@ func runCall(ctx context.Context, d *emulate.Device, on *target.Target, p *ir.Pr
 		return nil, err
 	}
 	k := radv.Kernel{Name: c.Kernel, Words: words, Consts: spec, Wave: c.Wave, Full: int(size)%c.Wave == 0}
-	if _, _, err := d.Code(ctx, &k); errors.Is(err, emulate.ErrNoCode) {
-		r.result = noCode
-		return r, nil
-	} else if err != nil {
-		r.result = err.Error()
-		return r, nil
-	}
-	args, types, err := operands(on, p, fn, c)
-	if err != nil {
-		return nil, err
-	}
 	grid := c.Grid
 	for i := range grid {
 		grid[i] = min(grid[i], groups)
 	}
-	mine := clone(args)
-	if err := f.Run(spec, c.Wave, grid, args); err != nil {
-		r.result = inputs
-		return r, nil
-	}
-	launch := rdna.Launch{Grid: grid, Workgroup: int(size), Ahead: f.LoadsAhead()}
-	buffers := map[*byte]*rdna.Buffer{}
-	for i, a := range mine {
-		b := buffers[unsafe.SliceData(a)]
-		if b == nil {
-			b = &rdna.Buffer{Name: f.Args[i].Name, Data: a}
-			buffers[unsafe.SliceData(a)] = b
+	var args [][]byte // as the interpreter finds them, and then
+	var want [][]byte // as it leaves them
+	var types []ir.DType
+	var rows []*row
+	same := map[string]*row{} // by code
+	for _, name := range u.targets {
+		machine, program, err := devices[name].Code(ctx, &k)
+		code := "none"
+		switch {
+		case err == nil:
+			code = fmt.Sprint(devices[name].Gen(), *machine)
+		case !errors.Is(err, emulate.ErrNoCode):
+			code = err.Error()
 		}
-		b.Writable = b.Writable || f.Args[i].Access&kernel.Write != 0
-		launch.Args = append(launch.Args, b)
-	}
-	if r.counts, err = d.Run(ctx, &k, launch); err != nil {
-		r.result = err.Error()
-		return r, nil
-	}
-	r.result = bits
-	for i := range args {
-		if f.Args[i].Access&kernel.Write == 0 || bytes.Equal(args[i], mine[i]) {
+		if r := same[code]; r != nil {
+			r.targets = append(r.targets, name)
 			continue
 		}
-		worst := distance(types[i], args[i], mine[i])
+		r := &row{kernel: c.Kernel, wave: c.Wave, targets: []string{name}, result: noCode}
+		rows, same[code] = append(rows, r), r
+		if err != nil {
+			if code != "none" {
+				r.result = code
+			}
+			continue
+		}
+		if args == nil {
+			if args, types, err = operands(u.on, u.p, u.fn, c); err != nil {
+				return nil, err
+			}
+			want = clone(f, args)
+			if f.Run(spec, c.Wave, grid, want) != nil {
+				want = nil
+			}
+		}
+		if want == nil {
+			r.result = inputs
+			continue
+		}
+		mine := clone(f, args)
+		launch := rdna.Launch{Grid: grid, Workgroup: int(size), Ahead: f.LoadsAhead(), Kernel: machine, Program: program, Limit: 1e8}
+		buffers := map[*byte]*rdna.Buffer{}
+		for i, a := range mine {
+			b := buffers[unsafe.SliceData(a)]
+			if b == nil {
+				b = &rdna.Buffer{Name: f.Args[i].Name, Data: a}
+				buffers[unsafe.SliceData(a)] = b
+			}
+			b.Writable = b.Writable || f.Args[i].Access&kernel.Write != 0
+			launch.Args = append(launch.Args, b)
+		}
+		if r.counts, err = devices[name].Run(ctx, &k, launch); err != nil {
+			r.result = err.Error()
+			continue
+		}
+		r.compare(f, types, want, mine)
+		if x.dir != "" {
+			if err := x.write(c.Kernel, devices[name].Gen(), machine, &launch, args); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return rows, nil
+}
+
+// compare says how far what the kernel left is from what the interpreter left.
+func (r *row) compare(f *kernel.Func, types []ir.DType, want, mine [][]byte) {
+	r.result = bits
+	for i := range want {
+		if f.Args[i].Access&kernel.Write == 0 || bytes.Equal(want[i], mine[i]) {
+			continue
+		}
+		worst := distance(types[i], want[i], mine[i])
 		r.worst = max(r.worst, worst)
 		if r.result == bits {
 			r.result = near
@@ -127,18 +167,21 @@ func runCall(ctx context.Context, d *emulate.Device, on *target.Target, p *ir.Pr
 			r.result = differs
 		}
 	}
-	return r, nil
 }
 
-// clone copies buffers; arguments that share one still do.
-func clone(args [][]byte) (list [][]byte) {
+// clone copies the buffers that a kernel writes; arguments that share one still do.
+func clone(f *kernel.Func, args [][]byte) (list [][]byte) {
 	copies := map[*byte][]byte{}
-	for _, a := range args {
-		start := unsafe.SliceData(a)
-		if copies[start] == nil {
+	for i, a := range args {
+		if start := unsafe.SliceData(a); f.Args[i].Access&kernel.Write != 0 && copies[start] == nil {
 			copies[start] = slices.Clone(a)
 		}
-		list = append(list, copies[start])
+	}
+	for _, a := range args {
+		if c := copies[unsafe.SliceData(a)]; c != nil {
+			a = c
+		}
+		list = append(list, a)
 	}
 	return list
 }
@@ -173,33 +216,46 @@ func content(on *target.Target, p *ir.Program, fn *ir.Func, v *ir.Value, size in
 		return nil, err
 	}
 	d := v.Type.DType
+	data := make([]byte, size)
 	switch {
 	case v.Class == ir.Weight && (d.IsQuantized() || d == ir.BF16):
 		l, err := weight.LayoutOf(on, v)
 		if err != nil {
 			return nil, err
 		}
-		data := make([]byte, l.Bytes)
-		return data, l.Fill(data, 0, repeated(rng, d, n))
-	case d == ir.I32:
-		b := make([]byte, 0, size)
-		for i := range int(n) {
-			b = binary.LittleEndian.AppendUint32(b, integer(v.Name, i, fn.Rows))
+		file := make([]byte, d.Bytes(n))
+		repeat(file, synth.Blocks(rng, d, min(n, block), 0))
+		data = make([]byte, l.Bytes)
+		part := min(1, float64(filled)/float64(len(file)))
+		fill := func(at, bytes int64) error {
+			bytes = int64(math.Ceil(part * float64(bytes)))
+			return l.Fill(data[at:at+bytes], at, file)
 		}
-		return b, nil
+		err = fill(0, l.Bytes)
+		for _, p := range l.Planes {
+			err = errors.Join(err, fill(p.Offset, p.Bytes))
+		}
+		return data, err
+	case d == ir.I32:
+		for i := range int(n) {
+			binary.LittleEndian.PutUint32(data[4*i:], integer(v.Name, i, fn.Rows))
+		}
+		return data, nil
 	case d.IsQuantized():
-		return repeated(rng, d, n), nil
+		repeat(data, synth.Blocks(rng, d, min(n, block), 0))
+		return data, nil
 	}
-	b := make([]byte, 0, size)
-	for range int(n) {
+	var some []byte
+	for range min(n, block) {
 		x := float32(rng.NormFloat64())
 		if d == ir.F16 {
-			b = binary.LittleEndian.AppendUint16(b, gguf.F32ToF16(x))
+			some = binary.LittleEndian.AppendUint16(some, gguf.F32ToF16(x))
 		} else {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
+			some = binary.LittleEndian.AppendUint32(some, math.Float32bits(x))
 		}
 	}
-	return b, nil
+	repeat(data, some)
+	return data, nil
 }
 
 // integer is element i of an operand of integers.
@@ -215,14 +271,11 @@ func integer(name string, i, rows int) uint32 {
 	return 0
 }
 
-// repeated are n elements of a quantized type, of which a few thousand are random.
-func repeated(rng *rand.Rand, d ir.DType, n int64) []byte {
-	some := synth.Blocks(rng, d, min(n, 64<<10), 0)
-	data := make([]byte, d.Bytes(n))
-	for at := 0; at < len(data); at += len(some) {
+// repeat writes the beginning of data, which the first workgroups read; the rest is 0.
+func repeat(data, some []byte) {
+	for at := 0; at < min(len(data), filled); at += len(some) {
 		copy(data[at:], some)
 	}
-	return data
 }
 
 // distance is the largest difference, relative to the largest number of the first.

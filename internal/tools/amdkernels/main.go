@@ -1,23 +1,30 @@
-// Command amdkernels lists the kernels of plans for AMD's targets, with what their machine code does: one workgroup of
-// each, or some, runs in the interpreter of the kernel language and in the emulator, on the same random inputs, and the
-// results are compared.
+// Command amdkernels lists the kernels of plans for AMD's targets, with what their machine code does: some workgroups
+// of each run in the interpreter of the kernel language and in the emulator, on the same random inputs, and the results
+// are compared.
 //
-//	go run ./internal/tools/amdkernels                                          all; hours
-//	go run ./internal/tools/amdkernels --target gfx1201 --shape qwen3-8b:4 --entry decode/1
+//	go run ./internal/tools/amdkernels -o docs/backends/amd-kernels.txt             # each module once
+//	go run ./internal/tools/amdkernels --target gfx1201 --shape qwen3-8b:4 --entry decode/1 --constants
 //
-// Its exit code is 1 if a kernel is at fault or differs, or if less than 99 of 100 of those that the driver makes code
-// of run.
+// With -o it goes on where the file ends. Its exit code is 1 if a kernel is at fault or differs, or if less than 99 of
+// 100 of those that the driver makes code of run.
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/kernels"
@@ -25,7 +32,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/radv/emulate"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/synth"
-	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -36,7 +42,8 @@ import (
 type options struct {
 	targets, shapes, entries []string
 	layers                   int
-	json                     bool
+	constants                bool
+	out, export              string
 }
 
 func main() {
@@ -46,7 +53,9 @@ func main() {
 	pflag.StringSliceVar(&o.shapes, "shape", nil, "shapes, instead of the published ones")
 	pflag.StringSliceVar(&o.entries, "entry", nil, "entries, instead of all")
 	pflag.IntVar(&o.layers, "layers", 8, "layers of a model at most: further ones repeat them")
-	pflag.BoolVar(&o.json, "json", false, "print JSON")
+	pflag.BoolVar(&o.constants, "constants", false, "run a module with every set of constants, not only the first")
+	pflag.StringVarP(&o.out, "output", "o", "", "write the list to this file, and leave out what it has already")
+	pflag.StringVar(&o.export, "export", "", "also write launches into this folder, for tinygrad.py")
 	pflag.Parse()
 	if pflag.NArg() > 0 {
 		fmt.Fprintln(os.Stderr, "amdkernels: takes no arguments")
@@ -60,76 +69,130 @@ func main() {
 	}
 }
 
-// summary counts rows by what came of them.
-type summary struct{ all, none, unfit, ran, bad int }
-
 func (o *options) run(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "amdkernels")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
 	shapes, err := o.models()
 	if err != nil {
 		return err
 	}
-	t := &table.Table{Title: "kernels", Columns: []string{"target", "kernel", "wave", "emulated", "result", "error", "instructions", "waits", "bytes"}}
-	var sum summary
-	var failed error // what has run is printed, even so
-	for _, name := range o.targets {
-		on, err := target.Lookup(name)
+	out, had, sum := io.Writer(os.Stdout), map[string]bool{}, &summary{}
+	if o.out != "" {
+		f, err := os.OpenFile(o.out, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {
 			return err
 		}
-		rows, err := o.target(ctx, on, shapes, dir)
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("%s: %w", name, err))
+		defer f.Close()
+		if had, err = read(f, sum); err != nil {
+			return fmt.Errorf("%s: %w", o.out, err)
 		}
-		for _, r := range rows {
-			sum.add(r)
-			t.Add(name, r.kernel, r.wave, r.emulated(), r.result, fmt.Sprintf("%.1g", r.worst), r.counts.Instructions, r.counts.Waits,
-				r.counts.LoadedBytes+r.counts.StoredBytes+r.counts.ScalarBytes)
-		}
+		out = f
 	}
-	write := table.WriteText
-	if o.json {
-		write = table.WriteJSON
-	}
-	if err := write(os.Stdout, t); err != nil {
-		return err
-	}
-	return errors.Join(failed, sum.err())
+	return errors.Join(o.list(ctx, shapes, had, sum, out), sum.err(os.Stderr))
 }
 
+// list runs what had lacks and writes a line for each row.
+func (o *options) list(ctx context.Context, shapes []synth.Shape, had map[string]bool, sum *summary, out io.Writer) error {
+	units, err := o.units(ctx, shapes)
+	if err != nil {
+		return err
+	}
+	devices := map[string]*emulate.Device{}
+	for _, name := range o.targets {
+		if devices[name], err = emulate.Open(ctx, name); err != nil {
+			return err
+		}
+		defer devices[name].Close()
+	}
+	x := exporter{dir: o.export}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for i, u := range units {
+		if had[fmt.Sprintf("%d %s", u.c.Wave, u.c.Kernel)] {
+			continue
+		}
+		group.Go(func() error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			rows, err := u.run(ctx, devices, &x)
+			if err != nil {
+				return fmt.Errorf("%s: %s: %w", u.fn.Name, u.c.Kernel, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			fmt.Fprintf(os.Stderr, "\r%d of %d %s \033[K", i+1, len(units), u.fn.Name)
+			for _, r := range rows {
+				sum.add(r)
+				if _, err := fmt.Fprintln(out, r); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return group.Wait()
+}
+
+// String is a line: the lanes of a wave, targets for which the driver makes the same code, result, largest error,
+// instructions and waits that waves have executed, and the kernel.
+func (r *row) String() string {
+	return fmt.Sprintf("%d\t%s\t%s\t%.1g\t%d\t%d\t%s", r.wave, strings.Join(r.targets, ","), r.result, r.worst, r.counts.Instructions, r.counts.Waits, r.kernel)
+}
+
+// read reads lines and returns the kernels that they are of.
+func read(r io.Reader, sum *summary) (map[string]bool, error) {
+	had := map[string]bool{}
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		words := strings.Split(lines.Text(), "\t")
+		if len(words) != 7 {
+			return nil, fmt.Errorf("line %d is not of this list", len(had)+1)
+		}
+		wave, err := strconv.Atoi(words[0])
+		if err != nil {
+			return nil, err
+		}
+		had[words[0]+" "+words[6]] = true
+		sum.add(&row{kernel: words[6], wave: wave, targets: strings.Split(words[1], ","), result: words[2]})
+	}
+	return had, nil
+}
+
+// summary counts kernels of targets by what came of them.
+type summary struct{ all, none, unfit, bits, near, bad int }
+
 func (s *summary) add(r *row) {
-	s.all++
+	n := len(r.targets)
+	s.all += n
 	switch r.result {
 	case noCode:
-		s.none++
+		s.none += n
 	case inputs:
-		s.unfit++
-	case bits, near:
-		s.ran++
+		s.unfit += n
+	case bits:
+		s.bits += n
+	case near:
+		s.near += n
 	default:
-		s.bad++
+		s.bad += n
 	}
 }
 
 // err says what came of all, and fails for a kernel that differs or is at fault, and if too few ran.
-func (s *summary) err() error {
-	fmt.Fprintf(os.Stderr, "%d kernels: %d ran, the driver makes no code of %d, no inputs fit %d, %d differ or are at fault\n", s.all, s.ran, s.none, s.unfit, s.bad)
+func (s *summary) err(w io.Writer) error {
+	fmt.Fprintf(w, "%d kernels of targets: %d ran (%d to the bit), the driver makes no code of %d, no inputs fit %d, %d differ or are at fault\n",
+		s.all, s.bits+s.near, s.bits, s.none, s.unfit, s.bad)
 	switch {
 	case s.bad > 0:
 		return fmt.Errorf("%d kernels differ or are at fault", s.bad)
-	case 100*s.ran < 99*(s.all-s.none):
-		return fmt.Errorf("only %d of %d kernels that have code ran", s.ran, s.all-s.none)
+	case 100*(s.bits+s.near) < 99*(s.all-s.none):
+		return fmt.Errorf("only %d of %d kernels that have code ran", s.bits+s.near, s.all-s.none)
 	}
 	return nil
 }
 
 // models are the shapes to compile.
 func (o *options) models() (list []synth.Shape, err error) {
-	list = synth.Published
+	list = slices.Clone(synth.Published)
 	if len(o.shapes) > 0 {
 		list = nil
 		for _, name := range o.shapes {
@@ -143,70 +206,76 @@ func (o *options) models() (list []synth.Shape, err error) {
 	return list, nil
 }
 
-// target runs each kernel of the models' plans once: the same code with the same constants is one kernel.
-func (o *options) target(ctx context.Context, on *target.Target, shapes []synth.Shape, dir string) (rows []*row, err error) {
-	d, err := emulate.Open(ctx, on.Name)
+// units are the kernels of all plans: the same module, or with constants the same with the same ones, is one.
+func (o *options) units(ctx context.Context, shapes []synth.Shape) (list []*unit, err error) {
+	dir, err := os.MkdirTemp("", "amdkernels")
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
-	tuned, err := on.Tuned()
-	if err != nil {
-		return nil, err
-	}
-	had := map[string]bool{}
+	defer os.RemoveAll(dir)
+	had := map[string]*unit{}
 	for _, s := range shapes {
 		s.Layers = min(s.Layers, o.layers)
 		m, err := synth.New(s)
 		if err != nil {
-			return rows, err
+			return nil, err
 		}
 		path := dir + "/" + s.Name + ".gguf"
 		if err := m.WriteHeader(path); err != nil {
-			return rows, err
+			return nil, err
 		}
-		f, err := gguf.OpenHeader(path)
-		if err != nil {
-			return rows, err
-		}
-		program, err := codegen.Import(f, frontend.Options{KV: ir.F16})
-		if err != nil {
-			return rows, errors.Join(err, f.Close())
-		}
-		err = codegen.Calls(ctx, codegen.Source{Model: f, Program: program}, codegen.Options{Target: on, Choice: codegen.Choice{Tuned: tuning.NewTable(tuned)}},
-			func(p *ir.Program, fn *ir.Func, g *ir.Group, c *kernels.Candidate) error {
-				key := fmt.Sprint(c.Kernel, c.Wave, c.Consts)
-				if had[key] || !o.wants(fn.Name) {
-					return nil
+		for _, name := range o.targets {
+			err := o.calls(ctx, path, name, func(u *unit) {
+				key := fmt.Sprint(u.c.Kernel, u.c.Wave)
+				if o.constants {
+					key += fmt.Sprint(u.c.Consts)
 				}
-				had[key] = true
-				if err := ctx.Err(); err != nil {
-					return err
+				if had[key] == nil {
+					had[key], list = u, append(list, u)
 				}
-				r, err := runCall(ctx, d, on, p, fn, c)
-				if err != nil {
-					return fmt.Errorf("%s: %s %s: %w", s.Name, fn.Name, c.Kernel, err)
+				if first := had[key]; !slices.Contains(first.targets, name) {
+					first.targets = append(first.targets, name)
 				}
-				rows = append(rows, r)
-				fmt.Fprintf(os.Stderr, "\r%s %s %s: %d kernels \033[K", on.Name, s.Name, fn.Name, len(rows))
-				return nil
 			})
-		if err = errors.Join(err, f.Close()); err != nil {
-			return rows, err
+			if err != nil {
+				return nil, fmt.Errorf("%s: %s: %w", s.Name, name, err)
+			}
 		}
 	}
-	fmt.Fprintln(os.Stderr)
-	return rows, nil
+	return list, nil
 }
 
+// calls calls f with every call of the entries of a model's plan for a target.
+func (o *options) calls(ctx context.Context, path, name string, f func(*unit)) error {
+	on, err := target.Lookup(name)
+	if err != nil {
+		return err
+	}
+	tuned, err := on.Tuned()
+	if err != nil {
+		return err
+	}
+	model, err := gguf.OpenHeader(path)
+	if err != nil {
+		return err
+	}
+	defer model.Close()
+	program, err := codegen.Import(model, frontend.Options{KV: ir.F16, Ctx: maxCtx})
+	if err != nil {
+		return err
+	}
+	return codegen.Calls(ctx, codegen.Source{Model: model, Program: program}, codegen.Options{Target: on, Choice: codegen.Choice{Tuned: tuning.NewTable(tuned)}},
+		func(p *ir.Program, fn *ir.Func, _ *ir.Group, c *kernels.Candidate) error {
+			if o.wants(fn.Name) {
+				f(&unit{on: on, p: p, fn: fn, c: c})
+			}
+			return nil
+		})
+}
+
+// maxCtx is the positions of caches: those that are there are the first ones.
+const maxCtx = 4096
+
 func (o *options) wants(entry string) bool {
-	if len(o.entries) == 0 {
-		return true
-	}
-	for _, e := range o.entries {
-		if strings.EqualFold(e, entry) {
-			return true
-		}
-	}
-	return false
+	return len(o.entries) == 0 || slices.ContainsFunc(o.entries, func(e string) bool { return strings.EqualFold(e, entry) })
 }
