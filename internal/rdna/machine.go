@@ -387,7 +387,8 @@ func (w *wave) run() {
 // total adds up what was counted by class.
 func (m *machine) total() Counts {
 	c := &m.counts
-	c.Waits, c.Vector, c.Scalar, c.Matrix = m.classes[waits], m.classes[vectorOp], m.classes[scalarOp], m.classes[matrixOp]
+	c.Slow, c.Matrix = m.classes[slowOp], m.classes[matrixOp]
+	c.Waits, c.Vector, c.Scalar = m.classes[waits], m.classes[vectorOp]+c.Slow, m.classes[scalarOp]
 	c.Instructions = m.classes[other] + c.Vector + c.Scalar + c.Matrix
 	return *c
 }

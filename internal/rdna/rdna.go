@@ -59,7 +59,7 @@ func (h Hazard) String() string { return hazards[h] }
 type Counts struct {
 	Instructions                              int64 // all but those that only wait or hint
 	Waits                                     int64
-	Vector, Scalar, Matrix                    int64 // matrix: those that multiply matrices, which Vector has not
+	Vector, Slow, Scalar, Matrix              int64 // slow: those of Vector that take four times as long; Vector has no products of matrices
 	GlobalLoads, GlobalStores, ScalarLoads    int64
 	SharedLoads, SharedStores, Atomics        int64
 	LoadedBytes, StoredBytes, SharedBytes     int64
@@ -75,6 +75,6 @@ func (c *Counts) Add(o *Counts) {
 }
 
 func (c *Counts) fields() []*int64 {
-	return []*int64{&c.Instructions, &c.Waits, &c.Vector, &c.Scalar, &c.Matrix, &c.GlobalLoads, &c.GlobalStores, &c.ScalarLoads, &c.SharedLoads,
+	return []*int64{&c.Instructions, &c.Waits, &c.Vector, &c.Slow, &c.Scalar, &c.Matrix, &c.GlobalLoads, &c.GlobalStores, &c.ScalarLoads, &c.SharedLoads,
 		&c.SharedStores, &c.Atomics, &c.LoadedBytes, &c.StoredBytes, &c.SharedBytes, &c.ScalarBytes, &c.ScratchBytes, &c.Barriers, &c.Wave}
 }

@@ -2,6 +2,7 @@ package rdna
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 )
 
@@ -125,6 +126,7 @@ const (
 	waits       // or hints
 	vectorOp
 	scalarOp
+	slowOp // exponentials, logarithms, roots, reciprocals, sines
 	matrixOp
 	classes
 )
@@ -137,6 +139,9 @@ type spec struct {
 	name, types string
 	fn          any
 }
+
+// slow are vector instructions that take four times as long.
+var slow = regexp.MustCompile("^v_(s_)?(exp|log|rcp|rsq|sqrt|sin|cos)_")
 
 // rows are all instructions.
 var rows = func() (list []*row) {
@@ -196,6 +201,9 @@ func (s spec) row(f form) *row {
 		r.class = waits
 	case matmul:
 		r.class = matrixOp
+	}
+	if slow.MatchString(r.name[0]) {
+		r.class = slowOp
 	}
 	return r
 }

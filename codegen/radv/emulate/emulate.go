@@ -94,6 +94,15 @@ func (d *Device) Code(ctx context.Context, k *radv.Kernel) (*rdna.Kernel, *rdna.
 	return c.kernel, c.program, c.err
 }
 
+// Figures are what the compiler says of a kernel.
+func (d *Device) Figures(ctx context.Context, k *radv.Kernel) (radv.Figures, error) {
+	list, err := d.oracle.Compile(ctx, []radv.Kernel{*k})
+	if err != nil {
+		return radv.Figures{}, err
+	}
+	return list[0].Figures, nil
+}
+
 // Run launches a kernel. The launch has all but what comes from the kernel's code; a kernel and a program that it has
 // stay.
 func (d *Device) Run(ctx context.Context, k *radv.Kernel, l rdna.Launch) (rdna.Counts, error) {

@@ -69,6 +69,9 @@ func TestPlans(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if !on.HasMatrices() {
+				on = on.Exactly() // prompts rounded to 8 bits make what differs in the last place a difference in the first
+			}
 			path := filepath.Join("../../../testdata/models", c.model+"-q4_k_m.gguf")
 			f, err := gguf.Open(path)
 			if err != nil {

@@ -47,6 +47,28 @@ type row struct {
 	result  string
 	worst   float64
 	counts  rdna.Counts
+	// Cycles for which a wave keeps its SIMD busy: as the cost model has it, and by what was executed.
+	model, busy float64
+}
+
+// share is how much workgroups execute of what the compiler takes them to: the cost model's correction of cycles.
+func share(f *kernel.Func, spec map[uint32]uint32, grid [3]int) (mean float64) {
+	for x := range grid[0] {
+		for y := range grid[1] {
+			for z := range grid[2] {
+				executed, assumed := f.Weigh(spec, [3]uint32{uint32(x), uint32(y), uint32(z)})
+				mean += executed / max(1, assumed) / float64(grid[0]*grid[1]*grid[2])
+			}
+		}
+	}
+	return mean
+}
+
+// busy are the cycles of the busiest unit of a SIMD, of one wave on average, by the compiler's costs of an
+// instruction: 1 of vectors, 4 of slow ones, twice both in waves of 64, 16 of a product of matrices, 1 of scalars.
+func busy(c *rdna.Counts, wave int) float64 {
+	vector := float64(c.Vector+3*c.Slow)*float64(wave)/32 + 16*float64(c.Matrix)
+	return max(vector, float64(c.Scalar)) / float64(max(1, c.Wave))
 }
 
 // unit is a kernel with constants, as the first plan that has it calls it.
@@ -142,6 +164,12 @@ func (u *unit) run(ctx context.Context, devices map[string]*emulate.Device, x *e
 			continue
 		}
 		r.compare(f, types, want, mine)
+		figures, err := devices[name].Figures(ctx, &k)
+		if err != nil {
+			return nil, err
+		}
+		r.model = float64(figures.InverseThroughput) * share(f, spec, grid)
+		r.busy = busy(&r.counts, c.Wave)
 		if x.dir != "" {
 			if err := x.write(c.Kernel, devices[name].Gen(), machine, &launch, args); err != nil {
 				return nil, err

@@ -44,7 +44,8 @@ type exporter struct {
 
 // write writes a launch whose buffers are as the kernel left them; before has them in the order of the arguments.
 // Launches that only this emulator can run are left out: of waves of 64, with scratch memory, with addresses behind a
-// pointer, and with moves of lanes that tinygrad lacks.
+// pointer; and those with moves of lanes that tinygrad lacks, or does lane by lane within one register, so that a lane
+// reads what the lane before it has written.
 func (x *exporter) write(name string, gen rdna.Gen, m *rdna.Kernel, l *rdna.Launch, before [][]byte) (err error) {
 	if m.Wave != 32 || m.Scratch > 0 || m.PushAt >= 0 || m.GridAt >= 0 {
 		return nil
@@ -52,7 +53,9 @@ func (x *exporter) write(name string, gen rdna.Gen, m *rdna.Kernel, l *rdna.Laun
 	lacks := false
 	l.Program.Insts(func(in *rdna.Inst) {
 		text := in.String()
-		lacks = lacks || strings.Contains(text, "row_xmask") || strings.Contains(text, "row_share") || strings.HasPrefix(text, "buffer_")
+		words := strings.Fields(text)
+		inPlace := strings.Contains(words[0], "_dpp") && words[1] == words[2]
+		lacks = lacks || inPlace || strings.Contains(text, "row_xmask") || strings.Contains(text, "row_share") || strings.HasPrefix(text, "buffer_")
 	})
 	if lacks {
 		return nil

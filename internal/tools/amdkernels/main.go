@@ -134,9 +134,11 @@ func (o *options) list(ctx context.Context, shapes []synth.Shape, had map[string
 }
 
 // String is a line: the lanes of a wave, targets for which the driver makes the same code, result, largest error,
-// instructions and waits that waves have executed, and the kernel.
+// instructions and waits that waves have executed, cycles of a wave by the cost model and by what was executed, and the
+// kernel.
 func (r *row) String() string {
-	return fmt.Sprintf("%d\t%s\t%s\t%.1g\t%d\t%d\t%s", r.wave, strings.Join(r.targets, ","), r.result, r.worst, r.counts.Instructions, r.counts.Waits, r.kernel)
+	return fmt.Sprintf("%d\t%s\t%s\t%.1g\t%d\t%d\t%.0f\t%.0f\t%s", r.wave, strings.Join(r.targets, ","), r.result, r.worst, r.counts.Instructions, r.counts.Waits,
+		r.model, r.busy, r.kernel)
 }
 
 // read reads lines and returns the kernels that they are of.
@@ -144,15 +146,15 @@ func read(r io.Reader, sum *summary) (map[string]bool, error) {
 	had := map[string]bool{}
 	for lines := bufio.NewScanner(r); lines.Scan(); {
 		words := strings.Split(lines.Text(), "\t")
-		if len(words) != 7 {
+		if len(words) != 9 {
 			return nil, fmt.Errorf("line %d is not of this list", len(had)+1)
 		}
 		wave, err := strconv.Atoi(words[0])
 		if err != nil {
 			return nil, err
 		}
-		had[words[0]+" "+words[6]] = true
-		sum.add(&row{kernel: words[6], wave: wave, targets: strings.Split(words[1], ","), result: words[2]})
+		had[words[0]+" "+words[8]] = true
+		sum.add(&row{kernel: words[8], wave: wave, targets: strings.Split(words[1], ","), result: words[2]})
 	}
 	return had, nil
 }
