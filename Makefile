@@ -89,11 +89,12 @@ generate:
 objects:
 	$(GO) run ./internal/tools/makeobjects $(CHECK)
 
-# AMD's machine code of every kernel that the tests of kernels know, executed without a card: docs/backends/amd.md
+# AMD's machine code of every kernel that the tests of kernels know, and of plans of all models in testdata, executed without a card:
+# docs/backends/amd.md
 emulate:
 	@for p in rowwise recurrent attention matmul; do \
 		VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -short -timeout 60m -vet=off ./codegen/kernels/$$p -emulate || exit 1; done
-	$(GO) test -vet=off ./codegen/radv/emulate
+	$(GO) test -vet=off -timeout 60m ./codegen/radv/emulate -whole
 
 # Breaks the source in known ways, one at a time, and wants a test to fail: docs/testing.md
 mutants:

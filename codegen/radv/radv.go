@@ -50,9 +50,13 @@ type Figures struct {
 
 	Instructions, VALU, SALU, VMEM, SMEM int
 
-	Latency           int // cycles until the subgroup ends, alone on its SIMD
-	InverseThroughput int // cycles for which it keeps its SIMD busy
+	Latency int // cycles until the subgroup ends, alone on its SIMD
+	// InverseThroughput is the cycles for which ThroughputLanes lanes keep their SIMD busy: two subgroups of 32.
+	InverseThroughput int
 }
+
+// ThroughputLanes is the lanes that the driver's inverse throughput is of, whatever the subgroup.
+const ThroughputLanes = 64
 
 // Result are the figures of a kernel, or why the driver did not compile it.
 type Result struct {

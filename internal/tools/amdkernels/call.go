@@ -81,7 +81,7 @@ type unit struct {
 }
 
 // run runs some workgroups of a unit in the interpreter, and on each of its targets in the emulator.
-func (u *unit) run(ctx context.Context, devices map[string]*emulate.Device, x *exporter) ([]*row, error) {
+func (u *unit) run(ctx context.Context, devices map[string]*emulate.Device, x *exporter, cycles bool) ([]*row, error) {
 	c := u.c
 	f, err := c.Build()
 	if err != nil {
@@ -164,17 +164,20 @@ func (u *unit) run(ctx context.Context, devices map[string]*emulate.Device, x *e
 			continue
 		}
 		r.compare(f, types, want, mine)
-		figures, err := devices[name].Figures(ctx, &k)
-		if err != nil {
-			return nil, err
-		}
-		r.model = float64(figures.InverseThroughput) * share(f, spec, grid)
-		r.busy = busy(&r.counts, c.Wave)
 		if x.dir != "" {
 			if err := x.write(c.Kernel, devices[name].Gen(), machine, &launch, args); err != nil {
 				return nil, err
 			}
 		}
+		if !cycles {
+			continue
+		}
+		figures, err := devices[name].Figures(ctx, &k)
+		if err != nil {
+			return nil, err
+		}
+		r.model = float64(figures.InverseThroughput) * float64(c.Wave) / radv.ThroughputLanes * share(f, spec, grid)
+		r.busy = busy(&r.counts, c.Wave)
 	}
 	return rows, nil
 }

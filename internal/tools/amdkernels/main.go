@@ -3,7 +3,7 @@
 // are compared.
 //
 //	go run ./internal/tools/amdkernels -o docs/backends/amd-kernels.txt             # each module once
-//	go run ./internal/tools/amdkernels --target gfx1201 --shape qwen3-8b:4 --entry decode/1 --constants
+//	go run ./internal/tools/amdkernels --target gfx1201 --shape qwen3-8b:4 --entry decode/1 --constants --cycles
 //
 // With -o it goes on where the file ends. Its exit code is 1 if a kernel is at fault or differs, or if less than 99 of
 // 100 of those that the driver makes code of run.
@@ -15,6 +15,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"os"
 	"os/signal"
 	"runtime"
@@ -32,6 +34,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/radv/emulate"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/synth"
+	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -42,7 +45,7 @@ import (
 type options struct {
 	targets, shapes, entries []string
 	layers                   int
-	constants                bool
+	constants, cycles        bool
 	out, export              string
 }
 
@@ -54,6 +57,7 @@ func main() {
 	pflag.StringSliceVar(&o.entries, "entry", nil, "entries, instead of all")
 	pflag.IntVar(&o.layers, "layers", 8, "layers of a model at most: further ones repeat them")
 	pflag.BoolVar(&o.constants, "constants", false, "run a module with every set of constants, not only the first")
+	pflag.BoolVar(&o.cycles, "cycles", false, "also compare the cost model's cycles with those of what was executed")
 	pflag.StringVarP(&o.out, "output", "o", "", "write the list to this file, and leave out what it has already")
 	pflag.StringVar(&o.export, "export", "", "also write launches into this folder, for tinygrad.py")
 	pflag.Parse()
@@ -102,7 +106,7 @@ func (o *options) list(ctx context.Context, shapes []synth.Shape, had map[string
 		}
 		defer devices[name].Close()
 	}
-	x := exporter{dir: o.export}
+	x, by := exporter{dir: o.export}, map[string]*cycles{}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -114,7 +118,7 @@ func (o *options) list(ctx context.Context, shapes []synth.Shape, had map[string
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			rows, err := u.run(ctx, devices, &x)
+			rows, err := u.run(ctx, devices, &x, o.cycles)
 			if err != nil {
 				return fmt.Errorf("%s: %s: %w", u.fn.Name, u.c.Kernel, err)
 			}
@@ -123,40 +127,79 @@ func (o *options) list(ctx context.Context, shapes []synth.Shape, had map[string
 			fmt.Fprintf(os.Stderr, "\r%d of %d %s \033[K", i+1, len(units), u.fn.Name)
 			for _, r := range rows {
 				sum.add(r)
-				if _, err := fmt.Fprintln(out, r); err != nil {
-					return err
+				if r.busy > 0 && r.model > 0 {
+					family, _, _ := strings.Cut(r.kernel, " ")
+					key := fmt.Sprint(family, " ", r.wave)
+					if by[key] == nil {
+						by[key] = &cycles{least: math.Inf(1)}
+					}
+					by[key].add(r.model / r.busy)
 				}
 			}
-			return nil
+			_, err = fmt.Fprintln(out, line(rows))
+			return err
 		})
 	}
-	return group.Wait()
+	err = group.Wait()
+	if o.cycles {
+		err = errors.Join(err, o.write(os.Stderr, by))
+	}
+	return err
 }
 
-// String is a line: the lanes of a wave, targets for which the driver makes the same code, result, largest error,
-// instructions and waits that waves have executed, cycles of a wave by the cost model and by what was executed, and the
-// kernel.
-func (r *row) String() string {
-	return fmt.Sprintf("%d\t%s\t%s\t%.1g\t%d\t%d\t%.0f\t%.0f\t%s", r.wave, strings.Join(r.targets, ","), r.result, r.worst, r.counts.Instructions, r.counts.Waits,
-		r.model, r.busy, r.kernel)
+// line is the rows of a kernel: its name and the lanes of a wave, and of each row the targets for which the driver makes
+// the same code, the largest error, the instructions that waves have executed, and the result.
+func line(rows []*row) string {
+	list := []string{rows[0].kernel, strconv.Itoa(rows[0].wave)}
+	for _, r := range rows {
+		list = append(list, fmt.Sprintf("%s %.0g %d %s", strings.Join(r.targets, ","), r.worst, r.counts.Instructions, r.result))
+	}
+	return strings.Join(list, "\t")
 }
 
 // read reads lines and returns the kernels that they are of.
 func read(r io.Reader, sum *summary) (map[string]bool, error) {
 	had := map[string]bool{}
-	for lines := bufio.NewScanner(r); lines.Scan(); {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
 		words := strings.Split(lines.Text(), "\t")
-		if len(words) != 9 {
-			return nil, fmt.Errorf("line %d is not of this list", len(had)+1)
+		for _, w := range words[min(2, len(words)):] {
+			var targets string
+			var worst float64
+			var instructions int
+			if _, err := fmt.Sscanf(w, "%s %g %d", &targets, &worst, &instructions); err != nil {
+				return nil, fmt.Errorf("line %d is not of this list: %w", len(had)+1, err)
+			}
+			sum.add(&row{targets: strings.Split(targets, ","), result: strings.SplitN(w, " ", 4)[3]})
 		}
-		wave, err := strconv.Atoi(words[0])
-		if err != nil {
-			return nil, err
+		if len(words) > 1 {
+			had[words[1]+" "+words[0]] = true
 		}
-		had[words[0]+" "+words[8]] = true
-		sum.add(&row{kernel: words[8], wave: wave, targets: strings.Split(words[1], ","), result: words[2]})
 	}
-	return had, nil
+	return had, lines.Err()
+}
+
+// cycles are those that the cost model has for waves, relative to those of what was executed, by family and wave.
+type cycles struct {
+	n                 int
+	logs, least, most float64
+}
+
+// write prints them as a table.
+func (o *options) write(w io.Writer, by map[string]*cycles) error {
+	t := &table.Table{Title: "cycles of a wave by the cost model, relative to what was executed", Columns: []string{"family", "lanes", "kernels", "mean", "least", "most"}}
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		family, wave, _ := strings.Cut(name, " ")
+		c := by[name]
+		t.Add(family, wave, c.n, math.Exp(c.logs/float64(c.n)), c.least, c.most)
+	}
+	return table.WriteText(w, t)
+}
+
+// add adds a row that has run.
+func (c *cycles) add(ratio float64) {
+	c.least, c.most = min(c.least, ratio), max(c.most, ratio)
+	c.n, c.logs = c.n+1, c.logs+math.Log(ratio)
 }
 
 // summary counts kernels of targets by what came of them.

@@ -34,7 +34,7 @@ func TestOneModel(t *testing.T) {
 	if err := sum.err(io.Discard); err != nil || sum.bits+sum.near < 12 {
 		t.Errorf("%+v, %v, in\n%s", sum, err, &out)
 	}
-	if !strings.Contains(out.String(), "\tgfx1201,gfx1200\t") {
+	if !strings.Contains(out.String(), "\tgfx1201,gfx1200 ") {
 		t.Errorf("no code is that of both:\n%s", &out)
 	}
 	var again summary
