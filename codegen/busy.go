@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
@@ -19,6 +20,7 @@ type Busy struct {
 	Cycles float64
 	Waves  int // subgroups that a SIMD holds
 	radv.Figures
+	Candidate *kernels.Candidate
 }
 
 // BusyCycles chooses the kernels of a program at stage fuse by asking the compiler, and returns
@@ -46,7 +48,7 @@ func BusyCycles(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Or
 			r := s.rated[i]
 			k := r.dispatched(r.Candidate)
 			list = append(list, Busy{Entry: s.f.Name, Site: s.g.Name, Kernel: r.Kernel, Cycles: float64(k.Subgroups()) * k.Issue * float64(k.Wave) / radv.ThroughputLanes,
-				Waves: r.Waves, Figures: r.Figures})
+				Waves: r.Waves, Figures: r.Figures, Candidate: r.Candidate})
 		}
 		return nil
 	})

@@ -22,9 +22,10 @@ type Machine struct {
 	// The dwords of push constants that lie in scalar registers: Inline has a bit for each of the first 64, and they
 	// follow one another from register InlineAt on. Of the others the code loads those that it needs, from an address
 	// whose low half is in register PushAt and whose high half it knows. GridAt is the first of three registers with
-	// the size of the grid. -1 is none.
-	Inline                   uint64
-	InlineAt, PushAt, GridAt int
+	// the size of the grid. SetAt has the low half of the address of the first set of descriptors, which only kernels of
+	// others have. -1 is none.
+	Inline                          uint64
+	InlineAt, PushAt, GridAt, SetAt int
 }
 
 // Machines returns the machine code of each kernel, nil for those that the driver does not compile for the family, be
@@ -64,6 +65,7 @@ const (
 	rsrc2At       = 48
 	inlineAt      = 56
 	waveAt        = 76
+	setAt         = 80   // such a pair, of the first set of descriptors
 	registersAt   = 144  // pairs of bytes, the first register and how many, of what the driver puts into registers:
 	pushPair      = 1    // the address of the push constants
 	inlinePair    = 2    // push constants
@@ -110,7 +112,7 @@ func machineIn(data []byte) (*Machine, error) {
 		return nil, errBinary
 	}
 	first := func(pair, most int) (int, error) {
-		at, n := int(data[registersAt+2*pair]), int(data[registersAt+2*pair+1])
+		at, n := int(data[pair]), int(data[pair+1])
 		switch {
 		case n == 0:
 			return -1, nil
@@ -124,10 +126,11 @@ func machineIn(data []byte) (*Machine, error) {
 	if m.Wave != 32 && m.Wave != 64 {
 		return nil, errBinary
 	}
-	var errs [3]error
-	m.InlineAt, errs[0] = first(inlinePair, maxPairRegs)
-	m.PushAt, errs[1] = first(pushPair, 1)
-	m.GridAt, errs[2] = first(gridPair, 3)
+	var errs [4]error
+	m.InlineAt, errs[0] = first(registersAt+2*inlinePair, maxPairRegs)
+	m.PushAt, errs[1] = first(registersAt+2*pushPair, 1)
+	m.GridAt, errs[2] = first(registersAt+2*gridPair, 3)
+	m.SetAt, errs[3] = first(setAt, 1)
 	if m.InlineAt < 0 {
 		m.Inline = 0
 	}

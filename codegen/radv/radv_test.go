@@ -264,10 +264,10 @@ func TestMachines(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, want := range []Machine{
-			{Wave: 32, Inline: 0xf, InlineAt: 2, PushAt: -1, GridAt: -1},
-			{Wave: 32, Inline: 0x33f, InlineAt: 3, PushAt: 2, GridAt: 11},
-			{Wave: 64, Inline: 0xcf3f, InlineAt: 2, PushAt: -1, GridAt: -1},
-			{Wave: 32, Inline: 0x33f, InlineAt: 3, PushAt: 2, GridAt: 11},
+			{Wave: 32, Inline: 0xf, InlineAt: 2, PushAt: -1, GridAt: -1, SetAt: -1},
+			{Wave: 32, Inline: 0x33f, InlineAt: 3, PushAt: 2, GridAt: 11, SetAt: -1},
+			{Wave: 64, Inline: 0xcf3f, InlineAt: 2, PushAt: -1, GridAt: -1, SetAt: -1},
+			{Wave: 32, Inline: 0x33f, InlineAt: 3, PushAt: 2, GridAt: 11, SetAt: -1},
 		} {
 			got := *list[i]
 			const endpgm = 0xbfb00000

@@ -24,6 +24,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/radv"
+	"github.com/zincc-dev/zincc/codegen/radv/emulate"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -47,6 +48,7 @@ type line struct {
 	columns       int
 	weights, what string
 	cycles        float64 // of SIMDs for 1,000 weights
+	executed      work
 	waves         int
 	figures       radv.Figures
 	taken         bool
@@ -69,6 +71,11 @@ func run(ctx context.Context, name, path string) error {
 		return err
 	}
 	defer o.Close()
+	d, err := emulate.Open(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
 	var lines []line
 	for _, k := range peerKernels {
 		m, ok := modules[k.module]
@@ -80,24 +87,27 @@ func run(ctx context.Context, name, path string) error {
 			if err != nil {
 				return fmt.Errorf("%s, x in %s, %d columns: %w", k.weights, k.x, columns, err)
 			}
+			if l.executed, err = k.execute(ctx, d, m, columns); err != nil {
+				return fmt.Errorf("%s, x in %s, %d columns: %w", k.weights, k.x, columns, err)
+			}
 			lines = append(lines, l)
 		}
 	}
-	ours, err := ourLines(ctx, o, t)
+	ours, err := ourLines(ctx, o, d, t)
 	if err != nil {
 		return err
 	}
 	lines = append(lines, ours...)
 	slices.SortStableFunc(lines, func(a, b line) int { return a.order() - b.order() })
 	fmt.Printf("%s, %s, %d modules; busy cycles of a SIMD for 1,000 weights; * is what llama.cpp takes\n\n", t.Name, o.Driver(), len(modules))
-	fmt.Printf("| weights | columns | kernel | cycles | VGPRs | waves | instructions | VALU | VMEM |\n|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Printf("| weights | columns | kernel | cycles | executed | instructions executed | bytes a weight | VGPRs | waves | instructions | VALU | VMEM |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, l := range lines {
 		what := l.what
 		if l.taken {
 			what += " *"
 		}
 		f := &l.figures
-		fmt.Printf("| %s | %d | %s | %.0f | %d | %d | %d | %d | %d |\n", l.weights, l.columns, what, l.cycles, f.VGPRs, l.waves, f.Instructions, f.VALU, f.VMEM)
+		fmt.Printf("| %s | %d | %s | %.0f | %.0f | %.0f | %.2f | %d | %d | %d | %d | %d |\n", l.weights, l.columns, what, l.cycles, l.executed.cycles, l.executed.instructions, l.executed.bytes, f.VGPRs, l.waves, f.Instructions, f.VALU, f.VMEM)
 	}
 	return nil
 }
@@ -174,7 +184,7 @@ func (k *peerKernel) compile(ctx context.Context, o *radv.Oracle, t *target.Targ
 }
 
 // ourLines returns this project's kernels for the same projections.
-func ourLines(ctx context.Context, o *radv.Oracle, t *target.Target) ([]line, error) {
+func ourLines(ctx context.Context, o *radv.Oracle, d *emulate.Device, t *target.Target) ([]line, error) {
 	p, err := ir.Parse(program(formats()))
 	if err != nil {
 		return nil, err
@@ -189,7 +199,11 @@ func ourLines(ctx context.Context, o *radv.Oracle, t *target.Target) ([]line, er
 		if _, err := fmt.Sscanf(b.Entry, "decode/%d", &columns); err != nil {
 			return nil, err
 		}
-		lines = append(lines, line{columns: columns, weights: b.Site, what: "zincc: " + b.Kernel, cycles: b.Cycles / (rowLength * rowCount) * 1000,
+		executed, err := executeOurs(ctx, d, b.Candidate, columns)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line{columns: columns, executed: executed, weights: b.Site, what: "zincc: " + b.Kernel, cycles: b.Cycles / (rowLength * rowCount) * 1000,
 			waves: b.Waves, figures: b.Figures})
 	}
 	return lines, nil

@@ -19,9 +19,10 @@ type Kernel struct {
 	// The dwords of push constants that lie in scalar registers: Inline has a bit for each of the first 64, and they
 	// follow one another from register InlineAt on. Of the others the code loads those that it needs, from an address
 	// whose low half is in register PushAt and whose high half it knows. GridAt is the first of three registers with
-	// the size of the grid. -1 is none.
-	Inline                   uint64
-	InlineAt, PushAt, GridAt int
+	// the size of the grid. SetAt has the low half of the address of the first set of descriptors, which only kernels of
+	// others have. -1 is none.
+	Inline                          uint64
+	InlineAt, PushAt, GridAt, SetAt int
 }
 
 // Buffer is memory that a launch may use.
@@ -43,6 +44,8 @@ type Launch struct {
 	// have addresses do not overlap.
 	Args []*Buffer
 	Push []uint64
+	// Params are the push constants of a kernel that finds its buffers by descriptors, which Args are then.
+	Params []byte
 	// Ahead says that the kernel loads from buffers what others may be storing, and uses nothing of it then: such loads
 	// return noise.
 	Ahead bool
@@ -61,6 +64,7 @@ const (
 	inWindow = 0xfffff000
 	codeBase = 0x7e_0000_0000_00
 	pushBase = 0xffff_8000_0000_1000
+	setBase  = pushBase + 1<<20
 )
 
 // Address is a place for buffer n of a launch.
@@ -71,6 +75,7 @@ type machine struct {
 	*Launch
 	program *Program
 	push    []byte
+	set     []byte // of descriptors
 	code    []byte
 	buffers []region // each once
 	last    int      // the buffer of the last access
@@ -94,6 +99,12 @@ type region struct {
 	*Buffer
 	base   uint64
 	shadow shadow
+}
+
+// descriptor describes a buffer: where it lies and its bytes.
+func descriptor(r region) []byte {
+	d := binary.LittleEndian.AppendUint64(nil, r.base)
+	return binary.LittleEndian.AppendUint64(d, uint64(len(r.Data)))
 }
 
 // group is a workgroup under way.
@@ -171,10 +182,12 @@ func Run(l *Launch) (Counts, error) {
 	}
 	for _, b := range l.Args {
 		at := m.buffer(b)
-		if l.Push == nil {
+		m.set = append(m.set, descriptor(m.buffers[at])...)
+		if l.Push == nil && l.Params == nil {
 			m.push = binary.LittleEndian.AppendUint64(m.push, m.buffers[at].base)
 		}
 	}
+	m.push = append(m.push, l.Params...)
 	for _, at := range l.Push {
 		m.push = binary.LittleEndian.AppendUint64(m.push, at)
 	}
@@ -307,6 +320,9 @@ func (g *group) wave(id, on int) *wave {
 	}
 	if k.PushAt >= 0 {
 		w.s[k.PushAt] = uint32(pushBase & 0xffffffff)
+	}
+	if k.SetAt >= 0 {
+		w.s[k.SetAt] = uint32(setBase & 0xffffffff)
 	}
 	if k.GridAt >= 0 {
 		for i, n := range m.Grid {

@@ -40,7 +40,7 @@ func runExchange(t *testing.T, bytes, groups int, without ...int) ([]byte, error
 	}
 	b := &Buffer{Name: "y", Data: make([]byte, bytes), Writable: true}
 	_, err := Run(&Launch{Gen: GFX12, Grid: [3]int{groups, 1, 1}, Workgroup: 64, Args: []*Buffer{b},
-		Kernel: &Kernel{Code: code, Wave: 32, LDS: 256, Inline: 3, InlineAt: 2, PushAt: -1, GridAt: -1}})
+		Kernel: &Kernel{Code: code, Wave: 32, LDS: 256, Inline: 3, InlineAt: 2, PushAt: -1, GridAt: -1, SetAt: -1}})
 	return b.Data, err
 }
 
@@ -80,7 +80,7 @@ func TestFaults(t *testing.T) {
 }
 
 func TestEndless(t *testing.T) {
-	k := &Kernel{Code: []uint32{0xbfa0ffff}, Wave: 32, InlineAt: -1, PushAt: -1, GridAt: -1} // s_branch to itself
+	k := &Kernel{Code: []uint32{0xbfa0ffff}, Wave: 32, InlineAt: -1, PushAt: -1, GridAt: -1, SetAt: -1} // s_branch to itself
 	_, err := Run(&Launch{Gen: GFX12, Grid: [3]int{1, 1, 1}, Workgroup: 32, Kernel: k, Limit: 1000})
 	var f *Fault
 	if !errors.As(err, &f) || f.Kind != Endless {
@@ -129,7 +129,7 @@ func FuzzRun(f *testing.F) {
 			}
 			p.Insts(func(in *Inst) { _ = in.String() })
 			_, _ = Run(&Launch{Gen: p.Gen, Program: p, Grid: [3]int{1, 1, 1}, Workgroup: 64, Limit: 1000, Args: []*Buffer{{Data: make([]byte, 64), Writable: true}},
-				Kernel: &Kernel{Code: code, Wave: wave, LDS: 256, Scratch: 1024, Inline: 3, InlineAt: 2, PushAt: -1, GridAt: -1}})
+				Kernel: &Kernel{Code: code, Wave: wave, LDS: 256, Scratch: 1024, Inline: 3, InlineAt: 2, PushAt: -1, GridAt: -1, SetAt: -1}})
 		}
 	})
 }
@@ -150,7 +150,7 @@ func TestNegativeBase(t *testing.T) {
 	if p, err := Decode(GFX12, 32, code); err != nil || p.insts[2].String() != "ds_store_b32 v0, v0 offset:512" {
 		t.Fatal(p, err)
 	}
-	k := &Kernel{Code: code, Wave: 32, LDS: 4, InlineAt: -1, PushAt: -1, GridAt: -1}
+	k := &Kernel{Code: code, Wave: 32, LDS: 4, InlineAt: -1, PushAt: -1, GridAt: -1, SetAt: -1}
 	if _, err := Run(&Launch{Gen: GFX12, Grid: [3]int{1, 1, 1}, Workgroup: 1, Kernel: k}); err != nil {
 		t.Error(err)
 	}

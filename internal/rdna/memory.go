@@ -20,6 +20,10 @@ func (w *wave) find(in *Inst, addr uint64, n int, store bool) (memory, bool) {
 		return memory{data[at:], -1, int(at)}, true
 	}
 	switch {
+	case addr >= setBase:
+		if p, ok := within(m.set, setBase); ok && !store {
+			return p, true
+		}
 	case addr >= pushBase:
 		if p, ok := within(m.push, pushBase); ok && !store {
 			return p, true
@@ -67,6 +71,9 @@ func (m *machine) nearest(addr uint64) int {
 
 func (o scalarLoad) run(w *wave, in *Inst) {
 	base := w.scalar(in.mem.addr, 2)
+	if o.buffer {
+		base &= 1<<48 - 1
+	}
 	addr := base + uint64(in.imm)
 	if in.mem.saddr != nullReg {
 		addr += uint64(w.scalar32(in.mem.saddr))
@@ -555,6 +562,9 @@ func (in *Inst) memoryRegisters() {
 	switch o := in.row.fn.(type) {
 	case scalarLoad:
 		reads(m.addr, 2)
+		if o.buffer {
+			reads(m.addr, 4)
+		}
 		reads(m.saddr, 1)
 		in.use(&in.writes, in.dst.code, max(1, o.bytes/4))
 	case transfer:

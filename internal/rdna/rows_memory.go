@@ -24,6 +24,7 @@ type atomic struct {
 type scalarLoad struct {
 	bytes  int
 	signed bool
+	buffer bool // through a descriptor, which four registers have
 }
 
 type (
@@ -43,6 +44,16 @@ var smemRows = []spec{
 	{-1, 9, "s_load_u8", "-", scalarLoad{bytes: 1}},
 	{-1, 10, "s_load_i16", "-", scalarLoad{bytes: 2, signed: true}},
 	{-1, 11, "s_load_u16", "-", scalarLoad{bytes: 2}},
+	{8, 16, "s_buffer_load_b32", "-", scalarLoad{bytes: 4, buffer: true}},
+	{9, 17, "s_buffer_load_b64", "-", scalarLoad{bytes: 8, buffer: true}},
+	{10, 18, "s_buffer_load_b128", "-", scalarLoad{bytes: 16, buffer: true}},
+	{11, 19, "s_buffer_load_b256", "-", scalarLoad{bytes: 32, buffer: true}},
+	{12, 20, "s_buffer_load_b512", "-", scalarLoad{bytes: 64, buffer: true}},
+	{-1, 21, "s_buffer_load_b96", "-", scalarLoad{bytes: 12, buffer: true}},
+	{-1, 24, "s_buffer_load_i8", "-", scalarLoad{bytes: 1, signed: true, buffer: true}},
+	{-1, 25, "s_buffer_load_u8", "-", scalarLoad{bytes: 1, buffer: true}},
+	{-1, 26, "s_buffer_load_i16", "-", scalarLoad{bytes: 2, signed: true, buffer: true}},
+	{-1, 27, "s_buffer_load_u16", "-", scalarLoad{bytes: 2, buffer: true}},
 	{32, -1, "s_gl1_inv", "-", invalidate{}},
 	{33, 33, "s_dcache_inv", "-", invalidate{scalar: true}},
 	{-1, 36, "s_prefetch_inst", "-", hint{}},

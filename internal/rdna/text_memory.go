@@ -109,7 +109,11 @@ func (in *Inst) memoryText() string {
 				offset = registers(m.saddr, 1)
 			}
 		}
-		words = []string{registers(in.dst.code, max(1, o.bytes/4)), registers(m.addr, 2), offset}
+		base := 2
+		if o.buffer {
+			base = 4
+		}
+		words = []string{registers(in.dst.code, max(1, o.bytes/4)), registers(m.addr, base), offset}
 	case transfer:
 		data := v(m.data, o.registers())
 		if !o.store {

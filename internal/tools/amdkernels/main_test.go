@@ -80,3 +80,20 @@ func TestSummary(t *testing.T) {
 		}
 	}
 }
+
+// TestList: what was run of the published shapes had no fault, and nothing differs.
+func TestList(t *testing.T) {
+	f, err := os.Open("../../../docs/backends/amd-kernels.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var sum summary
+	had, err := read(f, &sum)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := sum.err(io.Discard); err != nil || len(had) < 1000 {
+		t.Errorf("%d kernels, %+v, %v", len(had), sum, err)
+	}
+}
