@@ -5,10 +5,11 @@
 //
 //	go run ./codegen/radvpeer [--target gfx1201] FILE-OR-FOLDER
 //
-// A kernel's cycles are ACO's inverse throughput: those for which a subgroup keeps its
+// A kernel's cycles are ACO's inverse throughput: those for which 64 lanes keep their
 // SIMD busy. ACO takes each loop as eight iterations. For this project's kernels that is
 // corrected by what workgroups execute; for the peer's each loop is compiled once on
-// its own and once left out, and counts as often as it runs.
+// its own and once left out, and counts as often as it runs. Two workgroups of each kernel
+// also run in the emulator (package emulate), on zeros, and what they execute is counted.
 package main
 
 import (

@@ -19,7 +19,7 @@ type Kernel struct {
 	// The dwords of push constants that lie in scalar registers: Inline has a bit for each of the first 64, and they
 	// follow one another from register InlineAt on. Of the others the code loads those that it needs, from an address
 	// whose low half is in register PushAt and whose high half it knows. GridAt is the first of three registers with
-	// the size of the grid. SetAt has the low half of the address of the first set of descriptors, which only kernels of
+	// the size of the grid. SetAt has the low half of the address of the first set of descriptors, which kernels of
 	// others have. -1 is none.
 	Inline                          uint64
 	InlineAt, PushAt, GridAt, SetAt int

@@ -147,8 +147,8 @@ func (o *options) list(ctx context.Context, shapes []synth.Shape, had map[string
 	return err
 }
 
-// line is the rows of a kernel: its name and the lanes of a wave, and of each row the targets for which the driver makes
-// the same code, the largest error, the instructions that waves have executed, and the result.
+// line is the rows of a kernel: its name and the lanes of a wave, and of each row the targets for which the driver
+// makes the same code, the largest error, the instructions that waves have executed, and the result.
 func line(rows []*row) string {
 	list := []string{rows[0].kernel, strconv.Itoa(rows[0].wave)}
 	for _, r := range rows {
