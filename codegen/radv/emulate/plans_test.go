@@ -39,8 +39,8 @@ func open(t *testing.T, name string) *emulate.Device {
 }
 
 const (
-	// Behind these no choice is nearer than 0.18 to the second most likely token, of 200 tokens of gopher and of 32 of the
-	// others: what differs in the last place of a sum does not choose.
+	// Behind these no choice is nearer than 0.18 to the second most likely token, of 200 tokens of gopher and of 32 of
+	// the others: what differs in the last place of a sum does not choose.
 	code = "// path: sort/sort.go\npackage sort\n\n"
 	chat = "<|im_start|>user\nWhat does math.Abs do?<|im_end|>\n<|im_start|>assistant\n"
 )
