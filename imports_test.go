@@ -52,7 +52,7 @@ var layers = []struct {
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
 	{"codegen/radv/emulate", []string{"codegen/radv", "internal/rdna", "ir", "plans", "runtime/driver"}},
-	{"codegen/radvpeer", []string{"codegen", "internal/rdna", "ir"}},
+	{"codegen/radvpeer", []string{"codegen", "codegen/kernel", "codegen/kernels", "codegen/radv", "codegen/target", "internal/rdna", "ir"}},
 	// A driver knows plans and its device; what runs plans on it is above.
 	{"runtime/driver", []string{"ir", "plans"}},
 	{"runtime", []string{"gpu", "ir", "plans", "internal/disk", "internal/table", "internal/mapped", "internal/outfile", "internal/printable", "internal/private", "internal/processor", "internal/progress"}},
