@@ -49,7 +49,7 @@ func Fill(ctx context.Context, f *gguf.File, t *target.Target, o frontend.Option
 	}
 	slots, longest := o.Slots, 0
 	if o.Slots < 0 {
-		slots, longest, err = fillSlots(want, t.WidestExact(), largest)
+		slots, longest, err = fillSlots(want, target.DecodeRows, largest)
 	} else {
 		longest, err = largest(slots)
 	}

@@ -20,7 +20,7 @@ func (e *emitter) reach() error {
 	}
 	var order []int // entries that take prompts, narrow ones first, without others of as many rows
 	for i := range e.plan.Entries {
-		if e.plan.Entries[i].Kind != passes.Score {
+		if x := &e.plan.Entries[i]; x.Kind != passes.Score && x.Run == x.Rows {
 			order = append(order, i)
 		}
 	}

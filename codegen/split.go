@@ -109,15 +109,18 @@ func fuseHeads(p *ir.Program, f *ir.Func, t *target.Target) {
 // addArrivals adds the counters of last-block reductions: one for each head and row
 // of the widest exact step, which is more than any kernel needs.
 func addArrivals(p *ir.Program, t *target.Target) {
-	heads := 1
+	heads, rows := 1, target.DecodeRows
 	for _, f := range p.Funcs {
+		if f.Class == ir.ExactStep {
+			rows = max(rows, f.Rows)
+		}
 		for _, op := range f.Ops() {
 			if op.Kind.Name == "attention" {
 				heads = max(heads, op.Attrs.Int("heads"))
 			}
 		}
 	}
-	p.AddGlobal(ir.Arrivals, ir.Step, ir.MakeType(ir.I32, ir.Dim(heads*t.WidestExact())))
+	p.AddGlobal(ir.Arrivals, ir.Step, ir.MakeType(ir.I32, ir.Dim(heads*rows)))
 }
 
 // splitArgmax divides the argmax of a vocabulary, or of several rows, among workgroups with a last-block reduction.

@@ -33,6 +33,20 @@ func (e Entry) Sequences() ir.Sequences {
 	return ir.OneSequence
 }
 
+// ExactRun is how many rows of one sequence an exact step has at most: kernels keep whole runs of so many rows.
+const ExactRun = 8
+
+// run is how many rows of one sequence a step of the entry has at most.
+func (e Entry) run() int {
+	if e.Class == ir.ExactStep {
+		return min(e.Rows, ExactRun)
+	}
+	return e.Rows
+}
+
+// useful reports whether a plan of so many sequences can fill more than half of the entry.
+func (e Entry) useful(slots int) bool { return e.Class != ir.ExactStep || e.Rows <= ExactRun || 2*slots > e.Rows }
+
 // DefaultEntries are the entries of a plan whose steps have up to maxRows rows, and exact ones up to widest.
 func DefaultEntries(maxRows, widest int) []Entry {
 	var list []Entry
@@ -56,8 +70,11 @@ func splitEntries(p *ir.Program, entries []Entry) error {
 		entries = embedding(entries)
 	}
 	for _, e := range entries {
+		if !e.useful(p.Slots) {
+			continue
+		}
 		f := Clone(whole)
-		f.Name, f.Rows, f.Sequences, f.Run, f.Class = e.Name(), e.Rows, e.Sequences(), e.Rows, e.Class
+		f.Name, f.Rows, f.Sequences, f.Run, f.Class = e.Name(), e.Rows, e.Sequences(), e.run(), e.Class
 		if e.Kind == Score {
 			dropOps(f, "advance")
 			dropOps(f, "argmax")
@@ -75,7 +92,7 @@ func embedding(entries []Entry) []Entry {
 	for _, e := range entries {
 		switch e.Kind {
 		case Decode:
-			decode = max(decode, e.Rows)
+			decode = max(decode, e.run())
 		case Prefill:
 			list = append(list, Entry{Kind: Embed, Rows: e.Rows})
 		}

@@ -194,7 +194,7 @@ func validateEntry(p *Plan, e *Entry, f *ir.Func, regions map[regionKey]int64) e
 	switch {
 	case !slices.Contains([]string{"decode", "prefill", "score", "embed"}, e.Kind):
 		return fmt.Errorf("kind %q", e.Kind)
-	case e.Reach < e.Rows || e.Reach > 2*e.Rows:
+	case e.Reach < e.Run || e.Reach > 2*e.Rows:
 		return fmt.Errorf("a reach of %d with %d rows", e.Reach, e.Rows)
 	case e.Rows != f.Rows || e.Rows > p.Header.MaxRows:
 		return fmt.Errorf("%d rows, function has %d and the step block %d", e.Rows, f.Rows, p.Header.MaxRows)

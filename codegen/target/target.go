@@ -114,11 +114,19 @@ func (t *Target) WithoutMatrix() *Target {
 // HasMatrices reports whether subgroups multiply cooperative matrices.
 func (t *Target) HasMatrices() bool { return t.Matrix != (MatrixShape{}) }
 
-// DecodeRows is the rows of a target's widest exact step, if nothing else is known of it.
+// DecodeRows is how many rows of an exact step kernels compute together, and of one sequence there can be in it.
 const DecodeRows = 8
 
-// WidestExact is the rows of the widest exact step: its kernels keep sums and whole runs of so many rows.
-func (t *Target) WidestExact() int { return DecodeRows }
+// widestExact is the rows of the widest exact step where rows are computed in tiles of DecodeRows.
+const widestExact = 64
+
+// WidestExact is the rows of the widest exact step, of plans for many sequences.
+func (t *Target) WidestExact() int {
+	if t.Backend == plans.CPU {
+		return DecodeRows
+	}
+	return widestExact
+}
 
 // Exactly returns the target for plans that do not round x of prompts to 8 bits or bf16.
 func (t *Target) Exactly() *Target {

@@ -41,7 +41,7 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 	if !r.fresh() {
 		return
 	}
-	rows := r.attentionShape.rows.Max
+	rows := r.attentionShape.rows.Run
 	r.freshK, r.freshV = r.newFresh(rows), r.newFresh(rows)
 	kvHeads := b.Div(r.heads, r.group)
 	kvHead := b.Div(r.head, r.group)
@@ -78,6 +78,7 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 						}
 					}
 					keep := func() {
+						i := r.inRun(i)
 						fresh.elems.Store(b.Add(b.Mul(i, accesses), j), v)
 						if r.scaled() != nil {
 							ofBlock(b, j, func(block kernel.Value) { fresh.scales.Store(b.Add(b.Mul(i, r.headDim/scaled), block), scale) })
@@ -109,9 +110,33 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 	}
 	first := b.Mod(b.Add(b.SubgroupID(), r.subgroups-r.share%r.subgroups), r.subgroups) // other subgroups than those of q
 	each(first, rows, func(i kernel.Value) {
+		i = r.ofRun(i)
 		pos, slot := r.pos.Load(kernel.U32, i), r.attentionArgs.slot.Load(kernel.U32, i)
 		makeRow(i, pos, b.And(b.Lt(i, r.attentionArgs.rows), b.Eq(slot, r.slot)), 2, 1)
 	})
+}
+
+// findRun finds where the rows begin that may be of the row's run, if the step has more.
+func (r *splitRun) findRun() {
+	if r.attentionShape.rows.Tiled() {
+		b, before := r.b, r.attentionShape.rows.Run-1
+		r.runFrom = b.Sub(b.Max(r.row, before), before)
+	}
+}
+
+// ofRun returns which row of the step the i-th of these is, and inRun is its inverse.
+func (r *splitRun) ofRun(i kernel.Value) kernel.Value {
+	if r.attentionShape.rows.Tiled() {
+		return r.b.Add(r.runFrom, i)
+	}
+	return i
+}
+
+func (r *splitRun) inRun(row kernel.Value) kernel.Value {
+	if r.attentionShape.rows.Tiled() {
+		return r.b.Sub(row, r.runFrom)
+	}
+	return row
 }
 
 // makes reports whether the subgroup makes k, the first chain behind q, or v, the second, of the only row: where there

@@ -225,9 +225,9 @@ func (k *splitKernel) divide(t *target.Target) {
 	}
 	for n := splitSubgroups; n > 0; n /= 2 {
 		// q, k and v of the longest run that there can be at any width, the subgroups' sums, arrivals.
-		fresh := int(k.kv.Bytes(int64(2 * t.WidestExact() * k.headDim)))
+		fresh := int(k.kv.Bytes(int64(2 * target.DecodeRows * k.headDim)))
 		if k.scaled() != nil {
-			fresh = 2 * t.WidestExact() * (k.headDim/4 + k.headDim/scaled) * 4 // what four neighbours have is a word, and a scale
+			fresh = 2 * target.DecodeRows * (k.headDim/4 + k.headDim/scaled) * 4 // what four neighbours have is a word, and a scale
 		}
 		bytes := 4*k.headDim*k.share + fresh + n*k.together()*4*(k.headDim+2) + 4
 		if bytes <= room && n*k.wave <= t.Workgroup {

@@ -45,6 +45,7 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		if k.early() {
 			r.eachEarly(func(c *chainArgs, _, when kernel.Value) { r.maker.loadGains(c, when) })
 		}
+		r.findRun()
 		r.at = r.pos.Load(kernel.U32, r.row)
 		r.slot = r.attentionArgs.slot.Load(kernel.U32, r.row)
 		if k.early() && !k.waits {
@@ -162,6 +163,7 @@ type splitRun struct {
 	splits           kernel.Value
 	partial, y       *kernel.Buffer
 	row, head, split kernel.Value // head is the first of share
+	runFrom          kernel.Value // see findRun
 	lo, hi           kernel.Value // positions of the split
 	inHalves         kernel.Value // see halves
 	seen             kernel.Value // the first that the row sees, if it has a window

@@ -60,7 +60,12 @@ func (r *teamSums) eachFresh(body func(i, pos kernel.Value)) {
 		body(b.U32(0), r.at)
 		return
 	}
-	b.For(0, r.attentionArgs.rows, 1, func(i kernel.Value) {
+	from, to := kernel.Value{}, r.attentionArgs.rows
+	from = b.U32(0)
+	if r.attentionShape.rows.Tiled() {
+		from, to = r.runFrom, b.Min(to, b.Add(r.row, 1))
+	}
+	b.For(from, to, 1, func(i kernel.Value) {
 		pos, slot := r.pos.Load(kernel.U32, i), r.attentionArgs.slot.Load(kernel.U32, i)
 		b.If(b.Eq(slot, r.slot), func() { body(i, pos) })
 	})
@@ -292,6 +297,7 @@ func (r *teamSums) store(to subgroupSums, _ kernel.Value) {
 func (r *teamSums) takeFresh(from kernel.Value) {
 	b := r.b
 	r.eachFresh(func(row, pos kernel.Value) {
+		row = r.inRun(row)
 		for j := range r.keys {
 			is := b.Eq(b.Min(r.position(from, j), b.Sub(r.hi, 1)), pos)
 			for part := range r.parts {

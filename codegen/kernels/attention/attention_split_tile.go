@@ -186,9 +186,14 @@ func (r *matrixSums) findOthers(laneID kernel.Value) {
 		return
 	}
 	b := r.b
-	row := b.Min(laneID, r.attentionShape.rows.Max-1)
+	run := r.attentionShape.rows.Run
+	row := r.ofRun(b.Min(laneID, run-1))
 	pos, slot := r.pos.Load(kernel.U32, row), r.attentionArgs.slot.Load(kernel.U32, row)
-	among := b.And(b.And(b.Lt(laneID, r.attentionArgs.rows), b.Eq(slot, r.slot)), b.And(b.Ge(pos, r.lo), b.Lt(pos, r.end)))
+	live := b.Lt(laneID, r.attentionArgs.rows)
+	if r.attentionShape.rows.Tiled() {
+		live = b.And(b.Lt(laneID, run), b.Lt(row, r.attentionArgs.rows))
+	}
+	among := b.And(b.And(live, b.Eq(slot, r.slot)), b.And(b.Ge(pos, r.lo), b.Lt(pos, r.end)))
 	r.rowPos = b.Select(among, pos, b.U32(1<<31))
 }
 
@@ -230,7 +235,7 @@ func (r *matrixSums) ownQuad(f freshRows, j kernel.Value) kernel.Value {
 	b, row := r.b, kernel.Value{}
 	at := func(n int, i kernel.Value) kernel.Value { return i }
 	if r.attentionShape.rows.Max > 1 {
-		row = r.row
+		row = r.inRun(r.row)
 		at = func(n int, i kernel.Value) kernel.Value { return b.Add(b.Mul(row, n), i) }
 	}
 	w := f.elems.Load(at(r.headDim/4, j))

@@ -141,7 +141,7 @@ const (
 // gemvShapes returns shapes, best guess first: with the subgroups that share chooses and
 // with others.
 func gemvShapes(g *linearGroup, t *target.Target) []gemv {
-	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows, most: residentElements, brief: t.Brief}
+	k := gemv{linearGroup: g, wave: t.Wave, columns: min(g.rows, target.DecodeRows), most: residentElements, brief: t.Brief}
 	k.share(t)
 	list := k.shapes(t)
 	if own := k.sized(t); g.fixed != nil && len(own) > 0 {
@@ -397,6 +397,9 @@ func (k gemv) exact(p *projection) bool {
 	return k.units(p)*p.unit()*k.subgroups*k.wave == k.k
 }
 
+// tiled reports whether other workgroups have the rest of the columns.
+func (k gemv) tiled() bool { return k.columns < k.rows }
+
 // name is the key of the module.
 func (k gemv) name() string {
 	words := []string{"gemv", k.key(), fmt.Sprintf("cols=%d r=%d w=%dx%d", k.columns, k.batch, k.subgroups, k.wave)}
@@ -408,6 +411,9 @@ func (k gemv) name() string {
 	}
 	if k.early {
 		words = append(words, "early")
+	}
+	if k.fixed == nil && k.tiled() {
+		words = append(words, "tiled")
 	}
 	if k.resident {
 		units := "x"
@@ -474,7 +480,7 @@ func (k gemv) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder) {
 	a, rows := k.declare(s, k.last, firsts), k.declareTile(s)
 	return func(b *kernel.Builder) {
 		r := k.run(b, a, rows)
-		if k.fixed != nil {
+		if k.fixed != nil || k.tiled() {
 			r.column = b.Mul(b.WorkgroupID(1), k.columns)
 		} else {
 			r.column = b.U32(0)

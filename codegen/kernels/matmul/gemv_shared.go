@@ -356,7 +356,7 @@ func (g *linearGroup) normedRuns(t *target.Target) bool {
 	if !g.allFixed() {
 		return false
 	}
-	k := gemv{linearGroup: g, wave: t.Wave, columns: g.rows, most: residentElements}
+	k := gemv{linearGroup: g, wave: t.Wave, columns: min(g.rows, target.DecodeRows), most: residentElements}
 	k.share(t)
 	return len(k.inTeams(t)) > 0
 }

@@ -346,7 +346,7 @@ func (k *deltaKernel) runs() int {
 }
 
 // block is the tokens that are prepared together.
-func (k *deltaKernel) block() int { return min(deltaBlock, k.rows.Max) }
+func (k *deltaKernel) block() int { return min(deltaBlock, k.rows.Run) }
 
 // sharedBytes is what build declares: q, k and v of a block, its results, and
 // what else it has of each token.
@@ -362,7 +362,7 @@ func (k *deltaKernel) sharedBytes() int {
 // units would idle, and not if its norm needs all of its columns.
 func (k *deltaKernel) fits(s *site.Site) bool {
 	t := s.Target
-	if k.mixes && k.rows.Max > k.block() {
+	if k.mixes && k.rows.Run > k.block() {
 		return false
 	}
 	if k.headDim%deltaUnit != 0 || k.headDim > deltaMax || k.parts > 1 && (k.gated != nil || k.heads*k.parts > t.Units || k.width()%(2*deltaUnit) != 0) {
@@ -377,7 +377,7 @@ func (k *deltaKernel) key() string {
 		whole = " whole"
 	}
 	if k.mixes {
-		whole += " runs"
+		whole += " runs" + k.rows.RunKey()
 	}
 	if k.wide {
 		whole += " lanes"

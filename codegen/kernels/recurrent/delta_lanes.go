@@ -32,7 +32,7 @@ func (r *deltaLanes) run() {
 	if r.write != nil {
 		r.writeRing()
 	}
-	if r.deltaKernel.rows.Max <= r.block() {
+	if r.deltaKernel.rows.Run <= r.block() {
 		r.blockFrom(r.row)
 		return
 	}

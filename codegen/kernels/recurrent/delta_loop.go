@@ -80,7 +80,7 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		if k.write != nil {
 			r.writeRing()
 		}
-		if k.rows.Max <= k.block() {
+		if k.rows.Run <= k.block() {
 			r.tokensFrom(r.row, r.storeState)
 			return
 		}
@@ -118,7 +118,7 @@ func (r *deltaRun) findRows() {
 	before := slots.Load(kernel.U32, b.Sub(b.Max(r.row, 1), 1))
 	same := b.Bool(true)
 	r.rows = b.U32(1)
-	for i := 1; i < r.runs(); i++ {
+	for i := 1; i < r.deltaKernel.rows.Run; i++ {
 		next := b.Add(r.row, i)
 		same = b.And(same, b.Lt(next, n), b.Eq(slots.Load(kernel.U32, b.Min(next, r.runs()-1)), r.slot))
 		r.rows = b.Add(r.rows, b.Select(same, b.U32(1), b.U32(0)))
@@ -325,7 +325,7 @@ func (r *deltaRun) tokensFrom(first kernel.Value, then func()) {
 		r.normalize()
 	}
 	finish := r.finish(first, live)
-	if r.deltaKernel.rows.Max > r.block() {
+	if r.deltaKernel.rows.Run > r.block() {
 		r.fetch(b.Add(first, r.block()))
 	}
 	b.Barrier()

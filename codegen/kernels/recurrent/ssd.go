@@ -42,7 +42,7 @@ func SSDCandidates(s *site.Site) []site.Candidate {
 	k := &ssdKernel{ssdGroup: g, heads: a.Int("heads"), headDim: a.Int("head_dim"), groups: a.Int("groups"), n: a.Int("state_dim"),
 		mixes: s.Mixes(), slots: int(op.Args[5].Type.Shape[0])}
 	var ok bool
-	if k.rows, ok = site.ExtentOf(s, op.Result); !ok || k.mixes && k.rows.Max > ssdBlock {
+	if k.rows, ok = site.ExtentOf(s, op.Result); !ok || k.mixes && k.rows.Run > ssdBlock {
 		return nil
 	}
 	lanes := ssdLanes
@@ -75,7 +75,7 @@ func (k *ssdKernel) divide(wave, most int) bool {
 func (k *ssdKernel) held() int { return k.n / k.parts }
 
 // block is the tokens of a block.
-func (k *ssdKernel) block() int { return min(ssdBlock, k.rows.Max) }
+func (k *ssdKernel) block() int { return min(ssdBlock, k.rows.Run) }
 
 // runs is up to how many sequences the rows of a step may have.
 func (k *ssdKernel) runs() int {
@@ -100,7 +100,7 @@ func (k *ssdKernel) key() string {
 		key += " ahead"
 	}
 	if k.mixes {
-		key += " runs"
+		key += " runs" + k.rows.RunKey()
 	}
 	if k.slots > 1 {
 		key += " slots"
@@ -228,7 +228,7 @@ func (r *ssdRun) findRows(n kernel.Value) {
 	before := r.slotBuffer.Load(kernel.U32, b.Sub(b.Max(r.row, 1), 1))
 	same := b.Bool(true)
 	r.count = b.U32(1)
-	for i := 1; i < r.runs(); i++ {
+	for i := 1; i < r.rows.Run; i++ {
 		next := b.Add(r.row, i)
 		same = b.And(same, b.Lt(next, n), b.Eq(r.slotBuffer.Load(kernel.U32, b.Min(next, r.runs()-1)), r.slot))
 		r.count = b.Add(r.count, b.Select(same, b.U32(1), b.U32(0)))

@@ -1,6 +1,8 @@
 package site
 
 import (
+	"fmt"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
@@ -47,6 +49,18 @@ func ExtentOf(s *Site, v *ir.Value) (Extent, bool) {
 		return Extent{Max: 1, Run: 1, Exact: true}, true
 	}
 	return Extent{Max: s.Func.Rows, N: n, Run: s.Func.Run, Exact: s.Func.Exact(v)}, n != nil
+}
+
+// Tiled reports whether there is room for more rows than one sequence can have: kernels look at the rows of a run, and
+// have its rows on an axis of the grid.
+func (e Extent) Tiled() bool { return e.Run < e.Max }
+
+// RunKey is the part of a module key of kernels that look for the rows of a run.
+func (e Extent) RunKey() string {
+	if !e.Tiled() {
+		return ""
+	}
+	return fmt.Sprintf(" of=%d", e.Max)
 }
 
 // Key is the part of a module key that tells whether the kernel reads @n.
