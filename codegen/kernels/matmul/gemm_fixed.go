@@ -82,7 +82,7 @@ func matchFixed(s *site.Site) *gemmFixed {
 		return nil
 	}
 	if k.splits > 1 {
-		if k.counts = site.Arrivals(s, k.workgroups()); k.counts == nil {
+		if k.counts = site.Arrivals(s, k.workgroups()*k.tiles()); k.counts == nil {
 			return nil
 		}
 	}
@@ -98,7 +98,7 @@ func (k gemmFixed) workgroups() int {
 // fitsFixed reports whether gemm_fixed computes the group.
 func (g *linearGroup) fitsFixed(t *target.Target) bool {
 	if !t.Fragments || t.Wave != fragment.Lanes || g.last || g.fixed == nil || g.bits == 8 || !g.allF32() ||
-		g.rows > fixedColumns || g.k%fixedBlock != 0 || !g.alike() {
+		g.rows > fixedColumns && (!g.exact || g.rows%fixedColumns != 0) || g.k%fixedBlock != 0 || !g.alike() {
 		return false
 	}
 	for _, p := range g.projects {
@@ -158,7 +158,7 @@ func (t fixedTile) turns() int { return min(2, slices.Max(t.series)) }
 // widest is the most rows of x that the kernel is made for.
 func (k gemmFixed) widest() int {
 	if k.room > 0 {
-		return k.rows
+		return k.columns()
 	}
 	return fixedColumns
 }
@@ -181,18 +181,18 @@ func (k gemmFixed) candidate() site.Candidate {
 		roomKey, roomFor = fmt.Sprintf(" columns=%d room=%d", k.widest(), k.room), fmt.Sprintf(", room for %d", k.room)
 	}
 	c := site.Candidate{
-		Kernel: fmt.Sprintf("gemm_fixed %s k=%d %s turns=%d", k.key(), k.k, k.name(), k.turns()) + k.gainsKey() + roomKey,
+		Kernel: fmt.Sprintf("gemm_fixed %s k=%d %s turns=%d", k.key(), k.k, k.name(), k.turns()) + k.gainsKey() + roomKey + k.tilesKey(),
 		Order:  fixedOrder(fragment.Lanes),
 		Shape:  "matrices, " + k.name() + roomFor,
 		Rows:   k.rows,
 		Room:   k.room,
-		Grid:   [3]int{workgroups, k.splits, 1},
+		Grid:   [3]int{workgroups, k.splits, k.tiles()},
 	}
 	for i, p := range k.projects {
 		y := plans.Cover{
 			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.rows, p.width}, Tile: []int{k.rows, k.outputsOf(i)},
-			Axis: []int{-1, 0}, First: []int{0, firsts[i]},
+			Dims: []int{k.rows, p.width}, Tile: []int{k.columns(), k.outputsOf(i)},
+			Axis: []int{k.tileAxis(), 0}, First: []int{0, firsts[i]},
 		}
 		if k.splits > 1 {
 			y.Joined = []int{1}
@@ -201,9 +201,28 @@ func (k gemmFixed) candidate() site.Candidate {
 	}
 	if k.splits > 1 {
 		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.rows, k.chunks(), workgroups, k.left()},
-			Tile: []int{k.rows, k.groups / fixedChunk, 1, k.left()}, Axis: []int{-1, 1, 0, -1}})
+			Tile: []int{k.columns(), k.groups / fixedChunk, 1, k.left()}, Axis: []int{k.tileAxis(), 1, 0, -1}})
 	}
 	return site.Implement(c, "gemm_fixed", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, firsts) })
+}
+
+// columns is the rows of x that a workgroup has, and tiles how many times as many there are, on an axis of the grid.
+func (k gemmFixed) columns() int { return min(k.rows, fixedColumns) }
+
+func (k gemmFixed) tiles() int { return k.rows / k.columns() }
+
+func (k gemmFixed) tileAxis() int {
+	if k.tiles() > 1 {
+		return 2
+	}
+	return -1
+}
+
+func (k gemmFixed) tilesKey() string {
+	if k.tiles() > 1 {
+		return " tiled"
+	}
+	return ""
 }
 
 func (k gemmFixed) gainsKey() string {
@@ -214,7 +233,7 @@ func (k gemmFixed) gainsKey() string {
 }
 
 func (k gemmFixed) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder) {
-	a, columns := k.declare(s, false, firsts), s.U32("columns", k.rows, fixedColumns, "rows of x")
+	a, columns := k.declare(s, false, firsts), s.U32("columns", k.columns(), fixedColumns, "rows of x that a workgroup has")
 	var series []kernel.Value
 	for i, n := range k.series {
 		series = append(series, s.U32(fmt.Sprint("series", i), n, 1, "tiles of outputs that a workgroup goes through"))
@@ -232,6 +251,9 @@ func (k gemmFixed) kernel(s *site.Signature, firsts []int) func(b *kernel.Builde
 				r := &fixedTask{gemmFixed: k, b: b, a: a, p: p, fixedShared: shared, ring: ring, split: split, columns: columns, format: p.spec.matrices[0].format.Fixed}
 				r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
 				r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)
+				if k.tiles() > 1 {
+					r.row = b.Mul(b.WorkgroupID(2), fixedColumns)
+				}
 				r.index = slices.Index(k.projects, p.spec) // projections that are joined have the same series
 				r.series = series[r.index]
 				r.col = b.Mul(at, b.Mul(r.series, k.each()))
@@ -240,7 +262,7 @@ func (k gemmFixed) kernel(s *site.Signature, firsts []int) func(b *kernel.Builde
 		}
 		each((*fixedTask).inSeries)
 		if split != nil {
-			b.ReturnIf(b.Not(site.LastBlock(b, split.arrivals, b.WorkgroupID(0), b.U32(uint32(k.splits)))))
+			b.ReturnIf(b.Not(site.LastBlock(b, split.arrivals, split.counter(b, k), b.U32(uint32(k.splits)))))
 			each((*fixedTask).addUp)
 		}
 	}

@@ -20,7 +20,8 @@ type fixedTask struct {
 	format  *weight.FixedFormat
 	index   int          // of the projection
 	series  kernel.Value // its tiles of a workgroup
-	columns kernel.Value // rows of x
+	columns kernel.Value // rows of x that the workgroup has
+	row     kernel.Value // the first of them; nil if there are no others
 	lane    kernel.Value // in the subgroup
 	group   kernel.Value // the subgroup
 	place   kernel.Value // of the lane's row of a matrix of weights and its column of x: 0 to 7
@@ -36,6 +37,14 @@ var (
 
 // fixedRows are the two rows of weights of a tile that a lane holds parts of.
 type fixedRows [2]weight.FixedItem
+
+// rowOf is the row of x that a column of the workgroup is.
+func (r *fixedTask) rowOf(column kernel.Value) kernel.Value {
+	if r.tiles() > 1 {
+		return r.b.Add(r.row, column)
+	}
+	return column
+}
 
 // rowsAt are those of the tile whose first output of each matrix is col. live is whether
 // they count: if not, all are the first.
@@ -367,12 +376,13 @@ func (r *fixedTask) finish(base, col, chunk, i kernel.Value, c int) {
 	for from := 0; from < r.each(); from += fixedSide / 2 {
 		out := b.Add(col, from, r.place)
 		b.If(b.And(b.Lt(out, r.p.width), b.Lt(column, r.columns)), func() {
-			residuals := r.p.loadResiduals(b, column, out)
+			row := r.rowOf(column)
+			residuals := r.p.loadResiduals(b, row, out)
 			var own []kernel.Value
 			for m := range r.p.matrices {
 				own = append(own, b.Elem(sum, (m*r.each()+from)/8))
 			}
-			r.p.store(b, own, r.scaleOf(column), residuals, column, out)
+			r.p.store(b, own, r.scaleOf(column), residuals, row, out)
 		})
 	}
 }

@@ -47,10 +47,18 @@ func (k gemmFixed) declareSplit(s *site.Signature) *fixedSplit {
 		count: s.U32("workgroups", k.workgroups(), 32, "workgroups of a split")}
 }
 
+// counter is which arrivals count the workgroups of the split's outputs.
+func (s *fixedSplit) counter(b *kernel.Builder, k gemmFixed) kernel.Value {
+	if k.tiles() > 1 {
+		return b.Add(b.Mul(b.WorkgroupID(2), s.count), b.WorkgroupID(0))
+	}
+	return b.WorkgroupID(0)
+}
+
 // leftAt is where element i of what the workgroup leaves of a chunk of a column is.
 func (r *fixedTask) leftAt(column kernel.Value, chunk, i kernel.Operand) kernel.Value {
 	b := r.b
-	return b.Add(b.Mul(b.Add(b.Mul(b.Add(b.Mul(column, r.chunks()), chunk), r.split.count), b.WorkgroupID(0)), r.left()), i)
+	return b.Add(b.Mul(b.Add(b.Mul(b.Add(b.Mul(r.rowOf(column), r.chunks()), chunk), r.split.count), b.WorkgroupID(0)), r.left()), i)
 }
 
 // leave writes the lane's two sums of a chunk, in the i-th tile, to the workspace.
@@ -110,9 +118,10 @@ func (r *fixedTask) addUpOne(i kernel.Value) func() {
 		}
 		sums = append(sums, sum)
 	}
-	residuals := r.p.loadResiduals(b, column, out)
+	row := r.rowOf(column)
+	residuals := r.p.loadResiduals(b, row, out)
 	return func() {
-		b.If(live, func() { r.p.store(b, sums, r.scaleOf(column), residuals, column, out) })
+		b.If(live, func() { r.p.store(b, sums, r.scaleOf(column), residuals, row, out) })
 	}
 }
 

@@ -59,7 +59,7 @@ func (r *fixedTask) gainsAt(first, own, from kernel.Value) func(i int) kernel.Va
 func (r *fixedTask) roundX(block kernel.Value, gains []kernel.Value) fixedX {
 	b := r.b
 	column := b.Min(r.place, b.Sub(r.columns, 1)) // further ones repeat the last
-	row := b.Mul(column, b.Div(r.a.k, 4))
+	row := b.Mul(r.rowOf(column), b.Div(r.a.k, 4))
 	own, next := b.Mul(r.quad, 2), 1 // of a block the lane's first vec4, and from its first of a run to its second
 	if r.format.Apart {
 		own, next = weight.ApartQuad(b, r.quad), 4

@@ -125,7 +125,7 @@ func (w *work) alone(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Op {
 // meaning returns what the oracle makes of an op in a step of so many rows.
 func (w *work) meaning(op *ir.Op, rows int) (result []byte) {
 	w.t.Helper()
-	f := &ir.Func{Name: "f", Rows: w.f.Rows, Run: w.f.Run, Class: w.f.Class}
+	f := &ir.Func{Name: "f", Rows: w.f.Rows, Sequences: w.f.Sequences, Run: w.f.Run, Class: w.f.Class}
 	p := &ir.Program{Stage: w.p.Stage, Ctx: w.p.Ctx, Slots: w.p.Slots, Funcs: []*ir.Func{f}}
 	n := p.AddGlobal("n", ir.Step, w.n.Type)
 	matrices, given := kerneltest.Weights{}, map[*ir.Value][]byte{n: kerneltest.I32Bytes(int32(rows))}

@@ -2,7 +2,8 @@ package idna
 
 import "unicode"
 
-// What letters join, by Joining_Type of Unicode 14 (ArabicShaping.txt): both neighbours, the one behind, the one before.
+// What letters join, by Joining_Type of Unicode 14 (ArabicShaping.txt): both neighbours, the one behind or the one
+// before.
 var (
 	joinsDual = &unicode.RangeTable{R16: []unicode.Range16{
 		{0x620, 0x620, 1}, {0x626, 0x626, 1}, {0x628, 0x628, 1}, {0x62a, 0x62e, 1}, {0x633, 0x63f, 1},

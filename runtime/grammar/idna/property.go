@@ -15,7 +15,8 @@ var exceptions = map[rune]bool{
 	0x3035: false, 0x303b: false,
 }
 
-// never are blocks of which nothing is allowed: old Hangul letters, and marks for symbols and music (RFC 5892 2.4, 2.9).
+// never are blocks of which nothing is allowed: old Hangul letters, and marks for symbols and music (RFC 5892 2.4 and
+// 2.9).
 var never = &unicode.RangeTable{
 	R16: []unicode.Range16{{0x1100, 0x11ff, 1}, {0x20d0, 0x20ff, 1}, {0xa960, 0xa97c, 1}, {0xd7b0, 0xd7fb, 1}},
 	R32: []unicode.Range32{{0x1d100, 0x1d24f, 1}},
