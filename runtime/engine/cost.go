@@ -63,6 +63,31 @@ func (c costs) most(e *plans.Entry, depth int) time.Duration {
 	return seconds(s)
 }
 
+// cover says how a token of each of n sequences takes the least time in steps of the entries, narrow ones first in the
+// list: the widest of these steps, and what all will hardly take more than. Where nothing tells times apart, few steps
+// are best, and narrow ones.
+func (c costs) cover(entries []*plans.Entry, n, depth int) (*plans.Entry, time.Duration) {
+	type best struct {
+		entry *plans.Entry // the widest
+		took  time.Duration
+		steps int
+	}
+	all := make([]best, n+1)
+	for k := 1; k <= n; k++ {
+		for _, e := range entries {
+			rest := all[max(0, k-e.Rows)]
+			now := best{e, rest.took + c.most(e, depth), rest.steps + 1}
+			if rest.entry != nil && rest.entry.Rows > e.Rows {
+				now.entry = rest.entry
+			}
+			if b := all[k]; b.entry == nil || now.took < b.took || now.took == b.took && now.steps < b.steps {
+				all[k] = now
+			}
+		}
+	}
+	return all[n].entry, all[n].took
+}
+
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
 // measured takes what times steps of some rows took.

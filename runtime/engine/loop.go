@@ -171,8 +171,8 @@ func (e *Engine) fits(s *seq, entry *plans.Entry, n int) bool {
 	if len(decoding) == 0 {
 		return false
 	}
-	decode, depth := e.decodeEntry(decoding)
-	took := sinceLast(decoding) + e.costs.most(entry, len(s.slot.tokens)) + e.costs.most(decode, depth)
+	_, decode := e.costs.cover(e.prompts.decode, len(decoding), depth(decoding))
+	took := sinceLast(decoding) + e.costs.most(entry, len(s.slot.tokens)) + decode
 	host := seconds(e.host.most())
 	if len(s.slot.tokens)+n == len(s.req.Prompt) {
 		took += host // its first token is chosen

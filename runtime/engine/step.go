@@ -90,24 +90,20 @@ func (e *Engine) fed(s *seq, n int) {
 	l.turn, l.start, l.turnExact = turn, s.usage.Cached, s.exact
 }
 
-// decodeEntry returns the narrowest entry for the sequences, or the widest, and the depth of the deepest.
-func (e *Engine) decodeEntry(group []*seq) (*plans.Entry, int) {
-	entry, depth := e.prompts.decode[0], 0
-	for _, c := range e.prompts.decode {
-		if entry.Rows < len(group) {
-			entry = c
-		}
-	}
+// depth is that of the deepest of the sequences.
+func depth(group []*seq) int {
+	n := 0
 	for _, s := range group {
-		depth = max(depth, len(s.slot.tokens))
+		n = max(n, len(s.slot.tokens))
 	}
-	return entry, depth
+	return n
 }
 
 // decodeAll takes a step of decoding for each of the sequences, or several at once.
 func (e *Engine) decodeAll(all []*seq) error {
 	for len(all) > 0 {
-		entry, depth := e.decodeEntry(all)
+		depth := depth(all)
+		entry, _ := e.costs.cover(e.prompts.decode, len(all), depth)
 		group := all[:min(len(all), entry.Rows)]
 		if err := e.decode(entry, group, depth); err != nil {
 			return err
