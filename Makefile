@@ -126,7 +126,7 @@ verify-tiny: build
 	@rm -rf .build/tiny && mkdir -p .build/tiny
 	$(GO) test ./ir/frontend -count=1 -run '^TestLogits$$' -models $(CURDIR)/.build/tiny
 	@export VK_DRIVER_FILES=$(TEST_DRIVER); for model in .build/tiny/*.gguf; do for on in cpu:cpu llvmpipe:vulkan; do \
-		bin/zincc compile $$model --target $${on%:*} --slots 2 --ctx 96 --force -o .build/tiny/plan.bin >/dev/null && \
+		bin/zincc compile $$model --target $${on%:*} --slots 12 --ctx 96 --force -o .build/tiny/plan.bin >/dev/null && \
 		echo "$$(basename $$model) $$(bin/zincrun verify .build/tiny/plan.bin --device $${on#*:} | tail -1)" || echo "$$(basename $$model) has no plan for $${on%:*}"; \
 	done; done | tee .build/tiny/said
 	@awk '{ d = $$2; for (i = 2; i < NF; i++) if ($$(i + 1) ~ /^comparisons/) { n[d] += $$i; bad += $$(i + 2); plans++ } } \

@@ -167,7 +167,7 @@ func TestSameBits(t *testing.T) {
 				requests /= 3
 			}
 			// In pieces of 16 rows prompts have cuts at which others can go on.
-			m := loadFile(t, "../../testdata/models/"+name+"-q4_k_m.gguf", frontend.Options{Ctx: 96, Slots: 8, KV: ir.F16, MaxRows: 16})
+			m := loadFile(t, "../../testdata/models/"+name+"-q4_k_m.gguf", frontend.Options{Ctx: 96, Slots: 16, KV: ir.F16, MaxRows: 16})
 			var list []engine.Request
 			for i := range requests {
 				texts := []string{"// path: sort/search.go\npackage sort\n", "func Reverse(s string) string {", "package strings"}
@@ -217,7 +217,7 @@ func TestSameBits(t *testing.T) {
 				return answers, found
 			}
 			alone, found := run(1)
-			together, _ := run(8)
+			together, _ := run(16)
 			for i := range list {
 				if !slices.Equal(alone[i], together[i]) {
 					t.Errorf("request %d: %d alone, %d with others", i, alone[i], together[i])

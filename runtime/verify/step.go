@@ -78,6 +78,10 @@ func (v *verifier) trials() ([]trial, error) {
 		}
 		list = append(list, v.trial(e, rows))
 		if part := rows - rows/3 - 1; part > 0 { // ends within a tile
+			if e.Run < e.Rows {
+				list = append(list, v.trialOf(e, part, (part+e.Run-1)/e.Run))
+				continue
+			}
 			list = append(list, v.trial(e, part))
 		}
 	}
@@ -100,10 +104,16 @@ func (v *verifier) wanted(e *plans.Entry) bool {
 // trial gives an entry so many rows: of as many sequences as it and the plan take, those of
 // the highest slots first, each behind what fill has put into its cache.
 func (v *verifier) trial(e *plans.Entry, rows int) trial {
-	n, slots := 1, v.plan.Header.Slots
+	n := 1
 	if v.plan.Program.Mixes(v.plan.Program.Func(e.Name)) {
-		n = min(rows, slots)
+		n = min(rows, v.plan.Header.Slots)
 	}
+	return v.trialOf(e, rows, n)
+}
+
+// trialOf is trial for n sequences: of an entry that takes runs shorter than itself, with the longest runs.
+func (v *verifier) trialOf(e *plans.Entry, rows, n int) trial {
+	slots := v.plan.Header.Slots
 	rows = min(rows, n*e.Run)
 	s := trial{entry: e}
 	for i := range n {
