@@ -29,6 +29,11 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 	}
 	d.Cost.Predicted = e.predicted(&d, c, d.Cost, f.Rows, first)
+	if f.Run < f.Rows && c.Rows == f.Rows {
+		if err := e.predictTiles(&d, c, f, g, outputs); err != nil {
+			return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
+		}
+	}
 	d.Grid, d.Cover, d.Mixes = c.Grid, c.Cover, c.Sequences == ir.ManySequences
 	for _, o := range c.Operands {
 		a, err := e.arg(f, o)
@@ -48,6 +53,21 @@ func (e *emitter) predicted(d *plans.Dispatch, c *kernels.Candidate, cost plans.
 		t.Operations = max(t.Operations, float32(s))
 	}
 	return t
+}
+
+// predictTiles predicts a product of weights with the rows of a wide exact step: each tile of rows takes what it takes
+// alone, since it is bound by taking weights apart and not by the bytes that tiles share.
+func (e *emitter) predictTiles(d *plans.Dispatch, c *kernels.Candidate, f *ir.Func, g *ir.Group, outputs []*ir.Value) error {
+	tile := *f
+	tile.Rows = f.Run
+	alone, err := cost(e.p, e.t, &tile, g, outputs)
+	if err != nil {
+		return err
+	}
+	times := e.predicted(d, c, alone, tile.Rows, false)
+	most := max(times.Bytes, times.Operations) * float32(f.Rows/f.Run)
+	d.Cost.Predicted.Operations = max(d.Cost.Predicted.Operations, most)
+	return nil
 }
 
 // arg says where the value of an operand lies.

@@ -45,7 +45,9 @@ func (e Entry) run() int {
 }
 
 // useful reports whether a plan of so many sequences can fill more than half of the entry.
-func (e Entry) useful(slots int) bool { return e.Class != ir.ExactStep || e.Rows <= ExactRun || 2*slots > e.Rows }
+func (e Entry) useful(slots int) bool {
+	return e.Class != ir.ExactStep || e.Rows <= ExactRun || 2*slots > e.Rows
+}
 
 // DefaultEntries are the entries of a plan whose steps have up to maxRows rows, and exact ones up to widest.
 func DefaultEntries(maxRows, widest int) []Entry {

@@ -194,12 +194,12 @@ func validateEntry(p *Plan, e *Entry, f *ir.Func, regions map[regionKey]int64) e
 	switch {
 	case !slices.Contains([]string{"decode", "prefill", "score", "embed"}, e.Kind):
 		return fmt.Errorf("kind %q", e.Kind)
-	case e.Reach < e.Run || e.Reach > 2*e.Rows:
-		return fmt.Errorf("a reach of %d with %d rows", e.Reach, e.Rows)
 	case e.Rows != f.Rows || e.Rows > p.Header.MaxRows:
 		return fmt.Errorf("%d rows, function has %d and the step block %d", e.Rows, f.Rows, p.Header.MaxRows)
 	case e.Run != f.Run || e.Class != f.Class.String():
 		return fmt.Errorf("runs of %d and class %q, the function has %d and %q", e.Run, e.Class, f.Run, f.Class)
+	case e.Reach < e.Run || e.Reach > 2*e.Rows:
+		return fmt.Errorf("a reach of %d with %d rows", e.Reach, e.Rows)
 	case !io(e.Logits):
 		return fmt.Errorf("logits in region %q, which is not in memory", e.Logits)
 	case e.Next != "" && !io(e.Next):
