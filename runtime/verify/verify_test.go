@@ -75,17 +75,17 @@ func TestPlan(t *testing.T) {
 // TestSequences verifies the rule with state for rows of three sequences, and refuses an
 // attention that takes those of a prompt as one.
 func TestSequences(t *testing.T) {
-	plan := compileSlots(t, "../../testdata/models/gopher-moe-q4_k_m.gguf", "llvmpipe", ir.F16, 3)
-	entry := "decode/8"
-	if testing.Short() {
-		entry = "decode/4"
+	slots, entry := 3, "decode/8"
+	if testing.Short() { // tiles of rows, and rows of one sequence in two of them
+		slots, entry = 12, "decode/16"
 	}
+	plan := compileSlots(t, "../../testdata/models/gopher-moe-q4_k_m.gguf", "llvmpipe", ir.F16, slots)
 	src, dev := open(t, plan)
 	r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Entry: entry, Layers: []int{2, 3}, Context: 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Failed > 0 || r.Results[0].Sequences != 3 {
+	if r.Failed > 0 || r.Results[0].Sequences != slots {
 		t.Errorf("%d failed, first %+v", r.Failed, r.First())
 	}
 	for _, op := range []string{"deltanet", "conv1d", "attention"} {
