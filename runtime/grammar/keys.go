@@ -49,7 +49,8 @@ func (k *keys) any() bool {
 	return slices.ContainsFunc(k.levels, func(l level) bool { return len(l.names) > 0 })
 }
 
-// stuck says whether the key that is being written can become no other key in a state: all that it can become have come.
+// stuck says whether the key that is being written can become no other key in a state: all that it can become have
+// come.
 func (k *keys) stuck(s *machine.State) bool {
 	if k.mode != inKey || len(k.levels[len(k.levels)-1].names) == 0 || endless(s) {
 		return false
@@ -91,8 +92,8 @@ func another(l *lex.Lexer, at int32, raw string, names []string) bool {
 	return false
 }
 
-// begun returns the text of what is written of a key. If it is not whole, it ends within an escape or a character, which
-// do not count.
+// begun returns the text of what is written of a key. If it is not whole, it ends within an escape or a character,
+// which do not count.
 func begun(raw string, whole bool) (text string) {
 	for n := len(raw); n >= 0; n-- {
 		part := raw[:n]
