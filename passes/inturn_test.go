@@ -7,8 +7,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// TestInTurn holds that of two projections of a stage the one with float32 weights comes a stage before one with weights
-// of a few bits that has much work, whichever is first in the program, and that what follows stays behind both.
+// TestInTurn holds that of two projections of a stage the one with float32 weights comes a stage before one with
+// weights of a few bits that has much work, whichever is first in the program, and that what follows stays behind both.
 func TestInTurn(t *testing.T) {
 	for _, c := range []struct {
 		rows         int

@@ -73,7 +73,8 @@ func (b *builder) arguments(t *Tool) (machine.Item, error) {
 	return r.Root, nil
 }
 
-// anyArguments is a pattern for arguments of Python: strings of either quote, and what has no brackets but within others.
+// anyArguments is a pattern for arguments of Python: strings of either quote, and what has no brackets but within
+// others.
 const anyArguments = `(?:[^()"']|"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*'|\((?:[^()"']|"(?:[^"\\]|\\[^])*"|'(?:[^'\\]|\\[^])*')*\))*`
 
 // sequences are the ways to write calls.
