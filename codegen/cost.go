@@ -124,20 +124,15 @@ func (k *costs) touched(experts, slots int64) int64 {
 	return max(slots, int64(float64((1-missed)*float64(experts))+0.5))
 }
 
-// stores are the ops that write a cache or state without reading it.
-var stores = []string{"kvwrite", "conv_write"}
-
 // reads reports whether an op of the group reads the cache or state v.
 func (k *costs) reads(v *ir.Value) bool {
-	return slices.ContainsFunc(k.g.Ops, func(op *ir.Op) bool {
-		return slices.Contains(op.Args, v) && !slices.Contains(stores, op.Kind.Name)
-	})
+	return slices.ContainsFunc(k.g.Ops, func(op *ir.Op) bool { _, reads := op.Sees(v); return reads })
 }
 
 // window is how many positions of the cache v a row reads at most, 0 if there is no bound.
 func (k *costs) window(v *ir.Value) int {
 	for _, op := range k.g.Ops {
-		if w := op.Attrs.Int("window"); w > 0 && slices.Contains(op.Args, v) {
+		if w, _ := op.Sees(v); w > 0 {
 			return w
 		}
 	}

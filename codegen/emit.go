@@ -153,7 +153,7 @@ func vocabulary(f *gguf.File, tokens int) (int, error) {
 
 // memory lists weights and regions in the order of the program's globals.
 func (e *emitter) memory(f *gguf.File, embed bool) error {
-	m := &e.plan.Memory
+	m, regions := &e.plan.Memory, e.p.Regions()
 	for _, g := range e.p.Globals {
 		if g.Class == ir.Weight {
 			if err := e.weight(f, g, embed); err != nil {
@@ -169,6 +169,9 @@ func (e *emitter) memory(f *gguf.File, embed bool) error {
 			n = n / g.Type.DType.Bytes(int64(g.Type.DType.Block())) * int64(g.Type.DType.Block()) * 4
 		}
 		r := plans.Region{Name: g.Name, Bytes: n}
+		if of, ok := regions[g]; ok {
+			r.Kept = plans.KeptOf(of, n)
+		}
 		switch g.Class {
 		case ir.KV:
 			m.KV = append(m.KV, r)

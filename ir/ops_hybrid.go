@@ -126,6 +126,7 @@ var hybridOps = []*OpKind{
 		Optional: 1,
 		Attrs:    []AttrSpec{{"act", StringAttr, true}},
 		Slots:    RowSlot,
+		Keeps:    []Kept{{Arg: 2, Class: State, Sees: func(op *Op) int { return int(op.Args[1].Type.Last()) }}},
 		Flops:    productFlops,
 		Error:    exact,
 		Infer: func(op *Op) (Type, error) {
@@ -151,6 +152,7 @@ var hybridOps = []*OpKind{
 		Params: []string{"x", "ring", "pos", "slot"},
 		Slots:  RowSlot,
 		Writes: []int{1},
+		Keeps:  []Kept{{Arg: 1, Class: State}},
 		Flops:  noFlops,
 		Error:  exact,
 		Infer: func(op *Op) (Type, error) {
@@ -166,6 +168,7 @@ var hybridOps = []*OpKind{
 		Slots:  RowSlot,
 		Attrs:  []AttrSpec{intAttr("head_dim"), intAttr("k_heads"), intAttr("v_heads"), stringAttr("map"), floatAttr("scale")},
 		Writes: []int{5},
+		Keeps:  recurrent(5),
 		Flops:  deltaFlops(7), // decay, its product with k, the update, its product with q
 		Error:  deltaTerms,
 		Infer: func(op *Op) (Type, error) {
@@ -221,6 +224,7 @@ var hybridOps = []*OpKind{
 		Slots:  OneSlot,
 		Attrs:  []AttrSpec{intAttr("head_dim"), intAttr("k_heads"), intAttr("v_heads"), stringAttr("map")},
 		Writes: []int{4},
+		Keeps:  recurrent(4),
 		Flops:  deltaFlops(6), // products with k and with q, and the update; the matrices are small beside them
 		Error:  chunkedTerms,
 		Infer: func(op *Op) (Type, error) {

@@ -13,6 +13,7 @@ var ssdOps = []*OpKind{
 		Slots:  RowSlot,
 		Attrs:  []AttrSpec{intAttr("heads"), intAttr("head_dim"), intAttr("groups"), intAttr("state_dim")},
 		Writes: []int{5},
+		Keeps:  recurrent(5),
 		Flops: func(op *Op, s StepSize) (int64, int64) {
 			a := op.Attrs
 			return 5 * s.rows(op.Args[0].Type) * int64(a.Int("heads")) * int64(a.Int("head_dim")) * int64(a.Int("state_dim")), 0

@@ -14,7 +14,8 @@ type OpKind struct {
 	// Optional is the number of trailing operands that may be missing.
 	Optional int
 	Attrs    []AttrSpec
-	Writes   []int // operands that the op writes in place
+	Writes   []int  // operands that the op writes in place
+	Keeps    []Kept // operands that are caches or states
 	Fusion   Fusion
 	Slots    SlotUse
 	// RowWise says that each row of the result depends only on the same row of the
@@ -331,6 +332,7 @@ var denseOps = []*OpKind{
 		Params: []string{"x", "pos", "slot", "cache"},
 		Slots:  RowSlot,
 		Writes: []int{3},
+		Keeps:  []Kept{{Arg: 3, Class: KV}},
 		Fusion: PerHead,
 		Flops:  noFlops,
 		Error:  exact,
@@ -357,6 +359,7 @@ var denseOps = []*OpKind{
 		Optional: 1,
 		Slots:    RowSlot,
 		Attrs:    attentionAttrs,
+		Keeps:    attended,
 		Flops:    attentionFlops,
 		Error:    attentionTerms,
 		Infer: func(op *Op) (Type, error) {
@@ -373,6 +376,7 @@ var denseOps = []*OpKind{
 		Params: []string{"q", "k", "v", "pos", "slot"},
 		Slots:  RowSlot,
 		Attrs:  append(slices.Clip(attentionAttrs), intAttr("splits"), intAttr("block"), intAttr("rows"), AttrSpec{Name: "least", Kind: IntAttr, Optional: true}),
+		Keeps:  attended,
 		Flops:  attentionFlops,
 		Error:  attentionTerms,
 		Infer: func(op *Op) (Type, error) {
@@ -613,12 +617,14 @@ func checkAttention(op *Op) error {
 
 // checkRing checks that no row of a step overwrites what another one sees in a ring.
 func checkRing(op *Op, rows int) error {
-	if !readsCaches(op) {
-		return nil
-	}
-	p, window := op.Args[1].Type.Shape[1], op.Attrs.Int("window")
-	if p != L && int(p) < window+rows-1 {
-		return fmt.Errorf("%s: cache %s has no room for a window of %d positions and %d rows", op.Kind.Name, op.Args[1].Type, window, rows)
+	for _, k := range op.Kind.Keeps {
+		if k.Class != KV || k.Sees == nil {
+			continue
+		}
+		p, window := op.Args[k.Arg].Type.Shape[1], k.Sees(op)
+		if p != L && int(p) < window+rows-1 {
+			return fmt.Errorf("%s: cache %s has no room for a window of %d positions and %d rows", op.Kind.Name, op.Args[k.Arg].Type, window, rows)
+		}
 	}
 	return nil
 }

@@ -199,6 +199,11 @@ func verifyOp(op *Op, globals map[*Value]bool, defined *scope) error {
 			return fmt.Errorf("%s: operand %s is used before it is defined", op.Kind.Name, op.Kind.Params[i])
 		}
 	}
+	for _, k := range op.Kind.Keeps {
+		if c := op.Args[k.Arg].Class; c != k.Class {
+			return fmt.Errorf("%s: operand %s has class %s, want %s", op.Kind.Name, op.Kind.Params[k.Arg], c, k.Class)
+		}
+	}
 	for _, i := range op.Kind.Writes {
 		if c := op.Args[i].Class; c != KV && c != State && c != Step {
 			return fmt.Errorf("%s: writes operand %s of class %s", op.Kind.Name, op.Kind.Params[i], c)

@@ -84,6 +84,10 @@ func setStage(p *Plan, site string, stage int) {
 // sites take.
 func mixRows(p *Plan, sites ...string) {
 	p.Header.Slots, p.Program.Slots = 2, 2
+	for i := range p.Memory.KV {
+		r := &p.Memory.KV[i]
+		r.Bytes, r.Kept.Sequences, p.Program.Global(r.Name).Type.Shape[0] = 2*r.Bytes, 2, 2
+	}
 	p.Entries[0].Rows, p.Entries[0].Run, p.Entries[0].Reach, p.Program.Funcs[0].Rows, p.Program.Funcs[0].Run = 2, 2, 2, 2, 2
 	for _, site := range sites {
 		d, _ := dispatch(p, site)
@@ -157,7 +161,13 @@ func TestCheckFinds(t *testing.T) {
 		{"requirement", func(p *Plan) { p.Require.Memory++ }, "memory", "add up"},
 		{"arena", func(p *Plan) { p.Memory.Arena -= 4; p.Require.Memory -= 4 }, "memory", "arena has"},
 		{"fat arena", func(p *Plan) { p.Memory.Arena += 512; p.Require.Memory += 512 }, "memory", "arena has"},
-		{"small cache", func(p *Plan) { p.Memory.KV[0].Bytes /= 2; p.Require.Memory = p.MemoryBytes() }, "memory", "kv region"},
+		{"small cache", func(p *Plan) {
+			r := &p.Memory.KV[0]
+			r.Bytes, r.Kept.RowBytes = r.Bytes/2, r.Kept.RowBytes/2
+			p.Require.Memory = p.MemoryBytes()
+		}, "memory", "kv region"},
+		{"cache of other bytes", func(p *Plan) { p.Memory.KV[0].Bytes /= 2 }, "schema", "1 sequences of 64 rows of 128 bytes are not its 4096 bytes"},
+		{"way back", func(p *Plan) { p.Memory.KV[1].Kept.Back-- }, "regions", "a window of 0, 63 positions back, its readers and writers have"},
 		{"small result", func(p *Plan) { p.Memory.IO[0].Bytes -= 4; p.Require.Memory = p.MemoryBytes() }, "memory", "io region"},
 		{"weight not in program", func(p *Plan) {
 			w := p.Weights[0]

@@ -234,13 +234,13 @@ func TestCacheRow(t *testing.T) {
 		t.Errorf("%d bytes a position, want %d", row, want)
 	}
 	for i := range p.Memory.KV {
-		p.Memory.KV[i].Bytes *= 2 // as of float32
+		p.Memory.KV[i].Kept.RowBytes *= 2 // as of float32
 	}
 	if have := p.cacheRow(); have != 2*row {
 		t.Errorf("%d bytes a position of float32, %d of float16", have, row)
 	}
 	for _, r := range p.Memory.KV {
-		p.Program.Global(r.Name).Type.Shape[1] = 64
+		r.Kept.Kind = "ring"
 	}
 	if have := p.cacheRow(); have != 0 {
 		t.Errorf("another position of rings takes %d bytes", have)

@@ -2,7 +2,6 @@ package plans
 
 import (
 	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -37,43 +36,5 @@ func TestSchemaTellsStructs(t *testing.T) {
 			t.Errorf("%s and %s have schema %s", seen[s], typ, s)
 		}
 		seen[s] = typ
-	}
-}
-
-// TestRecurrent: the ring of a convolution is state, though at position 0 there is nothing of it to keep.
-func TestRecurrent(t *testing.T) {
-	p := &ir.Program{}
-	p.AddGlobal("k", ir.KV, ir.MakeType(ir.F16, 3, ir.L, 8))
-	if Recurrent(p) {
-		t.Error("a KV cache is no recurrent state")
-	}
-	p.AddGlobal("conv", ir.State, ir.MakeType(ir.F32, 3, 16, 4))
-	if !Recurrent(p) {
-		t.Error("the ring of a convolution is recurrent state")
-	}
-}
-
-// TestStateSpans: the state of a slot is its own, whichever slot it is.
-func TestStateSpans(t *testing.T) {
-	p := &ir.Program{}
-	x := &ir.Value{Type: ir.MakeType(ir.F32, ir.T, 4)}
-	p.AddGlobal("k", ir.KV, ir.MakeType(ir.F16, 3, ir.L, 8))
-	p.AddGlobal("delta", ir.State, ir.MakeType(ir.F32, 3, 2, 5))
-	ring := p.AddGlobal("conv", ir.State, ir.MakeType(ir.F32, 3, 16, 4))
-	taps := p.AddGlobal("taps", ir.Weight, ir.MakeType(ir.F32, 4, 3))
-	p.Funcs = []*ir.Func{{Name: "f", Groups: []*ir.Group{{Ops: []*ir.Op{{Kind: ir.LookupOp("conv1d"), Args: []*ir.Value{x, taps, ring}}}}}}}
-	const delta, conv = 2 * 5 * 4, 16 * 4 * 4
-	for _, c := range []struct {
-		slot, pos int
-		want      []Span
-	}{
-		{0, 0, []Span{{"delta", 0, delta}}},
-		{0, 1, []Span{{"delta", 0, delta}, {"conv", 0, 16}}},
-		{1, 5, []Span{{"delta", delta, delta}, {"conv", conv + 3*16, 16}, {"conv", conv + 4*16, 16}}},
-		{2, 17, []Span{{"delta", 2 * delta, delta}, {"conv", 2*conv + 15*16, 16}, {"conv", 2 * conv, 16}}},
-	} {
-		if have := StateSpans(p, c.slot, c.pos); !slices.Equal(have, c.want) {
-			t.Errorf("slot %d at %d: %v, want %v", c.slot, c.pos, have, c.want)
-		}
 	}
 }

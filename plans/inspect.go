@@ -11,10 +11,10 @@ import (
 )
 
 // Inspect makes the tables that say what a plan does and needs: "plan",
-// "requirements", "numerics", "memory", "entries", the dispatches of each entry under its name,
+// "requirements", "numerics", "memory", "caches", "entries", the dispatches of each entry under its name,
 // "pipelines", and "coverage". Times are predictions behind an empty cache.
 func Inspect(p *Plan) []*table.Table {
-	tables := []*table.Table{headerTable(p), chatTable(p), requirementsTable(p), numericsTable(p), memoryTable(p), entriesTable(p)}
+	tables := []*table.Table{headerTable(p), chatTable(p), requirementsTable(p), numericsTable(p), memoryTable(p), cachesTable(p), entriesTable(p)}
 	for i := range p.Entries {
 		tables = append(tables, dispatchTable(p, &p.Entries[i], p.Program.Funcs[i]))
 	}
@@ -104,6 +104,33 @@ func memoryTable(p *Plan) *table.Table {
 		regions += row[1].(int)
 	}
 	add("sum", regions, all)
+	return t
+}
+
+// cachesTable says what caches and states hold, one row for those of all layers that are alike.
+func cachesTable(p *Plan) *table.Table {
+	t := &table.Table{Title: "caches", Columns: []string{"space", "region", "regions", "keeps", "sequences", "rows", "bytes a row", "window", "back"}}
+	type like struct {
+		space, name string
+		kept        Kept
+	}
+	count := map[like]int{}
+	var order []like
+	for _, s := range p.Memory.spaces() {
+		for _, r := range s.regions {
+			if r.Kept == nil {
+				continue
+			}
+			l := like{s.name, FoldSite(r.Name), *r.Kept}
+			if count[l]++; count[l] == 1 {
+				order = append(order, l)
+			}
+		}
+	}
+	for _, l := range order {
+		k := l.kept
+		t.Add(l.space, l.name, count[l], k.Kind, k.Sequences, k.Rows, table.Bytes(k.RowBytes), k.Window, k.Back)
+	}
 	return t
 }
 

@@ -40,7 +40,7 @@ func TestInspect(t *testing.T) {
 		}
 	}
 	// What a host plan says of its dispatches comes from the program, so it is the same.
-	if host := Inspect(hostPlan(t))[6]; len(host.Rows) != 10 || host.Rows[1][7] != "gemv.q4_0" {
+	if host := Inspect(hostPlan(t))[7]; len(host.Rows) != 10 || host.Rows[1][7] != "gemv.q4_0" {
 		t.Errorf("host plan: %v", host.Rows)
 	}
 }

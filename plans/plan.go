@@ -104,17 +104,11 @@ func (c Const) String() string { return c.Name + "=" + ir.ConstText(c.Value, c.F
 // Weight lists.
 type Memory struct {
 	Arena  int64
-	KV     []Region // one per cache
-	State  []Region // recurrent state, all slots
+	KV     []Region // caches of keys and values
+	State  []Region // recurrent states
 	Tables []Region
 	Step   []Region
 	IO     []Region // results the host reads, one per entry and value
-}
-
-// Region is one buffer of a space: a global, or an io value of an entry.
-type Region struct {
-	Name  string // of the global; "entry:%id" for io
-	Bytes int64
 }
 
 // Weight is one tensor on the device.

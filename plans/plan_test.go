@@ -110,7 +110,10 @@ func testPlan(t testing.TB, embed bool) *Plan {
 		if err != nil {
 			t.Fatal(err)
 		}
-		region := Region{g.Name, size}
+		region := Region{Name: g.Name, Bytes: size}
+		if r, ok := prog.Regions()[g]; ok {
+			region.Kept = KeptOf(r, size)
+		}
 		switch g.Class {
 		case ir.Weight:
 			w := Weight{Name: g.Name, DType: g.Type.DType, Offset: offset, Size: size, At: -1}
@@ -148,7 +151,7 @@ func testPlan(t testing.TB, embed bool) *Plan {
 		for _, v := range materialized(f) {
 			if v.Class == ir.IO {
 				size, _ := v.Type.Bytes(f.Rows, prog.Ctx)
-				p.Memory.IO = append(p.Memory.IO, Region{IORegion(f.Name, v), size})
+				p.Memory.IO = append(p.Memory.IO, Region{Name: IORegion(f.Name, v), Bytes: size})
 			}
 		}
 		for _, g := range f.Groups {

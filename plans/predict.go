@@ -142,41 +142,28 @@ func FoldSite(site string) string {
 func (p *Plan) cacheRow() int64 {
 	sum := int64(0)
 	for _, r := range p.Memory.KV {
-		if g := p.Program.Global(r.Name); g != nil && g.Type.Shape[1] == ir.L {
-			sum += r.Bytes
+		if r.Kept.Kind == ir.KeepPositions.String() {
+			sum += r.Kept.RowBytes
 		}
 	}
-	return sum / int64(p.Header.Ctx) / int64(p.Header.Slots)
+	return sum
 }
 
 // LargestCtx is the largest context with which the plan needs no more than memory
 // bytes on the device, 0 if there is none.
 func (p *Plan) LargestCtx(memory int64) int {
-	type region struct {
-		bytes  int64 // of a position, of all slots
-		window int   // 0 where the region has room for the context
-	}
-	var regions []region
-	rest, windows, rows := memory-p.MemoryBytes(), p.Program.Windows(), p.Program.MaxRows()
-	for _, r := range slices.Concat(p.Memory.KV, p.Memory.Tables) {
-		g := p.Program.Global(r.Name)
-		if g == nil {
-			continue
+	rest, table := memory-p.MemoryBytes(), int64(0) // a position of all tables that have some for each
+	for _, r := range p.Memory.Tables {
+		if g := p.Program.Global(r.Name); g != nil && slices.Contains(g.Type.Shape, ir.L) {
+			table += r.Bytes / int64(p.Header.Ctx)
+			rest += r.Bytes
 		}
-		positions, window := p.Header.Ctx, windows[g]
-		switch ring := g.Class == ir.KV && g.Type.Shape[1] != ir.L; {
-		case ring && window > 0:
-			positions = int(g.Type.Shape[1])
-		case ring || !slices.Contains(g.Type.Shape, ir.L):
-			continue // it does not grow
-		}
-		regions = append(regions, region{r.Bytes / int64(positions), window})
-		rest += r.Bytes
 	}
+	rest += SumBytes(p.Memory.KV)
 	return sort.Search(ir.MaxCtx, func(n int) bool { // n+1 is too large
-		need := int64(0)
-		for _, r := range regions {
-			need += r.bytes * int64(ir.RingPositions(r.window, rows, n+1))
+		need := table * int64(n+1)
+		for _, r := range p.Memory.KV {
+			need += int64(r.Kept.Sequences) * r.Kept.RowBytes * int64(ir.RingPositions(r.Kept.Window, p.Header.MaxRows, n+1))
 		}
 		return need > rest
 	})

@@ -122,7 +122,7 @@ func validateMemory(p *Plan) error {
 			}
 		}
 	}
-	return nil
+	return validateKept(p)
 }
 
 // space is an address space that consists of named regions.

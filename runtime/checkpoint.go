@@ -3,8 +3,6 @@ package runtime
 import (
 	"context"
 	"fmt"
-
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // State is a copy of recurrent state, held by the executor.
@@ -29,7 +27,7 @@ func (c *Checkpoint) Free() { c.state.Free() }
 
 // Save takes a checkpoint of the sequence as it is now.
 func (s *Session) Save(ctx context.Context) (*Checkpoint, error) {
-	state, err := s.exec.SaveState(ctx, plans.StateSpans(s.plan.Program, 0, s.pos))
+	state, err := s.exec.SaveState(ctx, s.plan.Memory.Checkpoint(0, s.pos))
 	if err != nil {
 		return nil, err
 	}
@@ -38,7 +36,7 @@ func (s *Session) Save(ctx context.Context) (*Checkpoint, error) {
 
 // Holds reports whether the session can go back to c. Caches of layers with a window are
 // rings: they may have lost positions before c that it needs.
-func (s *Session) Holds(c *Checkpoint) bool { return s.rings.Hold(s.low, c.pos) }
+func (s *Session) Holds(c *Checkpoint) bool { return s.plan.Memory.Hold(s.end, c.pos) }
 
 // Restore goes back to c, which must be a checkpoint of this sequence. It drops the tokens after
 // c; those before it must still be there. It fails unless Holds.
@@ -47,13 +45,13 @@ func (s *Session) Restore(ctx context.Context, c *Checkpoint) error {
 		return fmt.Errorf("a checkpoint at position %d is not of this sequence of %d tokens", c.pos, s.pos)
 	}
 	if !s.Holds(c) {
-		return fmt.Errorf("the checkpoint at position %d is too far back: caches of layers with a window hold only positions behind %d", c.pos, s.low)
+		return fmt.Errorf("the checkpoint at position %d is too far back: caches of layers with a window hold only positions behind %d", c.pos, s.plan.Memory.First(s.end))
 	}
 	if err := s.exec.RestoreState(ctx, c.state); err != nil {
 		return err
 	}
 	if s.pos = c.pos; s.pos == 0 {
-		s.low = 0
+		s.end = 0
 	}
 	return nil
 }

@@ -47,9 +47,7 @@ type Session struct {
 	plan *plans.Plan
 	exec Executor
 	pos  int // positions in the KV cache
-	// For caches that are rings: what they hold, and the first position that they hold.
-	rings plans.Rings
-	low   int
+	end  int // the most that there ever were since it was empty
 	// deep is the predicted time in seconds of a step of each entry at the end of the context.
 	deep  map[*plans.Entry]float64
 	block step.Block
@@ -60,7 +58,7 @@ type Session struct {
 
 // NewSession starts an empty sequence.
 func NewSession(plan *plans.Plan, exec Executor) *Session {
-	s := &Session{plan: plan, exec: exec, rings: plans.RingsOf(plan.Program), deep: map[*plans.Entry]float64{}}
+	s := &Session{plan: plan, exec: exec, deep: map[*plans.Entry]float64{}}
 	for i := range plan.Entries {
 		s.deep[&plan.Entries[i]] = plan.Entries[i].Predict(plan.Header.Ctx).Seconds()
 	}
@@ -74,7 +72,7 @@ func (s *Session) Len() int { return s.pos }
 func (s *Session) Room() int { return s.plan.Header.Ctx - s.pos }
 
 // Reset empties the sequence.
-func (s *Session) Reset() { s.pos, s.low = 0, 0 }
+func (s *Session) Reset() { s.pos, s.end = 0, 0 }
 
 // Prefill appends tokens and returns the most likely next one. No step has more
 // than chunk rows; 0 leaves that to the plan. The error is sample.ErrNotNumbers if no logit is a
@@ -217,7 +215,7 @@ func (s *Session) step(ctx context.Context, e *plans.Entry, tokens []int32, time
 	if err := s.write(tokens); err != nil {
 		return err
 	}
-	s.low = s.rings.Written(s.low, s.pos+len(tokens)+times-1)
+	s.end = max(s.end, s.pos+len(tokens)+times-1)
 	return s.exec.Run(ctx, e, times)
 }
 

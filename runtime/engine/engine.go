@@ -109,7 +109,7 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 		return nil, err
 	}
 	e.costs = newCosts(plan)
-	e.recurrent, e.rings = plans.Recurrent(plan.Program), plans.RingsOf(plan.Program)
+	e.recurrent = plan.Memory.Recurrent()
 	for i := range plan.Header.Slots {
 		e.slots = append(e.slots, &slot{index: i})
 	}

@@ -79,16 +79,15 @@ const fakeWindow, fakeRing = 10, 272
 
 // addRings gives a plan a layer that sees a window.
 func addRings(p *plans.Plan) {
-	cache := p.Program.AddGlobal("k", ir.KV, ir.MakeType(ir.F16, ir.Dim(p.Header.Slots), fakeRing, 8))
-	op := &ir.Op{Kind: ir.LookupOp("attention"), Args: []*ir.Value{nil, cache, cache}, Attrs: ir.Attrs{{Name: "window", Value: int64(fakeWindow)}}}
-	p.Program.Funcs = append(p.Program.Funcs, &ir.Func{Groups: []*ir.Group{{Ops: []*ir.Op{op}}}})
+	p.Memory.KV = append(p.Memory.KV, plans.Region{Name: "k", Kept: &plans.Kept{
+		Kind: "ring", Sequences: p.Header.Slots, Rows: fakeRing, RowBytes: 16, Window: fakeWindow, Back: fakeRing - fakeWindow + 1}})
 }
 
 // fakePlan has slots of ctx positions. A row of decode takes 2 ms and more, one of a prompt less.
 func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
-	p := &plans.Plan{Header: plans.Header{Ctx: ctx, Slots: slots, Ring: 256, Model: plans.Model{Vocab: len(fakeVocab.Tokens)}}, Program: &ir.Program{}, Vocab: fakeVocab}
+	p := &plans.Plan{Header: plans.Header{Ctx: ctx, Slots: slots, Ring: 256, Model: plans.Model{Vocab: len(fakeVocab.Tokens)}}, Vocab: fakeVocab}
 	if recurrent {
-		p.Program.AddGlobal("state", ir.State, ir.MakeType(ir.F32, ir.Dim(slots), 1))
+		p.Memory.State = []plans.Region{{Name: "state", Kept: &plans.Kept{Kind: "state", Sequences: slots, Rows: 1, RowBytes: 4}}}
 	}
 	add := func(kind string, rows, reach int, ms float32) {
 		name := fmt.Sprintf("%s/%d", kind, rows)
@@ -108,13 +107,13 @@ func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
 func newFake(p *plans.Plan) *fake {
 	x := &fake{plan: p, slow: 1, slots: make([][]row, p.Header.Slots),
 		floats: map[string][]float32{}, ints: map[string][]int32{ir.StepOut: make([]int32, p.Header.Ring)}}
-	if len(p.Program.Funcs) > 0 {
+	if len(p.Memory.KV) > 0 {
 		x.rings = make([][]row, p.Header.Slots)
 		for i := range x.rings {
 			x.rings[i] = make([]row, fakeRing)
 		}
 	}
-	if plans.Recurrent(p.Program) {
+	if p.Memory.Recurrent() {
 		x.states, x.depth = make([]uint64, p.Header.Slots), make([]int, p.Header.Slots)
 	}
 	for _, e := range p.Entries {

@@ -17,7 +17,6 @@ type loop struct {
 	prompts   *prompts
 	costs     costs
 	recurrent bool
-	rings     plans.Rings
 	clock     int64
 	decoding  []*seq        // of the step, in memory that is used again
 	spent     time.Duration // on prompts, in this step

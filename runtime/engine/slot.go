@@ -19,7 +19,7 @@ type slot struct {
 	turn, start int
 	turnExact   bool
 	state       runtime.State // recurrent state at turn; nil for models without
-	low         int           // first position that the caches hold that are rings
+	end         int           // how far it was written, at most
 	at          int           // where the slot's own recurrent state is
 	used        int64         // when a request left it, by the loop's clock
 }
@@ -49,7 +49,7 @@ func (e *Engine) hit(l *slot, r *Request) (tokens int, exact bool) {
 	if e.o.ReuseAnswers {
 		known = e.knownAnswer
 	}
-	if tokens, exact = known(l, r); !e.rings.Hold(l.low, tokens) {
+	if tokens, exact = known(l, r); !e.plan.Memory.Hold(l.end, tokens) {
 		return 0, true
 	}
 	return tokens, exact
@@ -132,7 +132,7 @@ func (l *slot) begin(s *seq, n int) {
 	l.seq, l.owner = s, s.req.Owner
 	l.tokens, l.whole = l.tokens[:n], min(l.whole, n)
 	if n == 0 {
-		l.low = 0
+		l.end = 0
 	}
 	if l.turn > n {
 		l.forget()

@@ -70,7 +70,7 @@ func (e *Engine) fed(s *seq, n int) {
 	l := s.slot
 	pos := len(l.tokens) + n
 	l.tokens = append(l.tokens, s.req.Prompt[len(l.tokens):pos]...)
-	l.at, l.low = pos, e.rings.Written(l.low, pos)
+	l.at, l.end = pos, max(l.end, pos)
 	turn := e.checkpoint(s.req)
 	if s.exact && e.prompts.isCut(pos) && (!e.recurrent || pos <= turn) {
 		l.whole = pos
@@ -80,7 +80,7 @@ func (e *Engine) fed(s *seq, n int) {
 	}
 	l.forget()
 	if e.recurrent {
-		state, err := e.exec.SaveState(context.Background(), plans.StateSpans(e.plan.Program, l.index, pos))
+		state, err := e.exec.SaveState(context.Background(), e.plan.Memory.Checkpoint(l.index, pos))
 		if err != nil { // of memory, most likely; a lost device fails the next step, too
 			e.unsaved, e.unsavedWhy = e.unsaved+1, err
 			return
@@ -134,7 +134,7 @@ func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
 		s.slot.tokens = append(s.slot.tokens, s.next[:n]...)
 		s.next = append(s.next[:0], s.next[n:]...)
 		s.slot.at += n - 1 + times
-		s.slot.low = e.rings.Written(s.slot.low, s.slot.at)
+		s.slot.end = max(s.slot.end, s.slot.at)
 		if len(s.next) == 0 {
 			chosen, last = append(chosen, s), append(last, row-1)
 		}
