@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/oracle"
@@ -95,6 +96,9 @@ func TestProjectBeside(t *testing.T) {
 		c.change(on)
 		parse := func() *ir.Program {
 			p, err := ir.Parse(fmt.Sprintf(c.text, c.on))
+			if err == nil {
+				err = weight.Lay(on, p)
+			}
 			if err != nil {
 				t.Fatal(err)
 			}

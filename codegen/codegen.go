@@ -8,6 +8,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -70,6 +71,8 @@ func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) error) 
 		Computes: func(p *ir.Program, f *ir.Func, g *ir.Group) bool {
 			return t.IsHost() || len(strategy.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(f.Uses()), Target: t})) > 0
 		}})
+	list = slices.Insert(list, 0, passes.Pass{Name: "LayWeights", Doc: "every weight gets the layout that the target's kernels read", Stage: ir.Fuse,
+		Run: func(p *ir.Program) error { return weight.Lay(t, p) }})
 	at := slices.IndexFunc(list, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
 	return slices.Insert(list, at,
 		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows is split over the KV length, so that it fills the device", Stage: ir.Specialize,

@@ -90,7 +90,7 @@ func (k *costs) input(v *ir.Value) error {
 // weightBytes is the number of bytes of a weight that the group reads: all of it, except rows of
 // an embedding and experts of a mixture that no row chooses.
 func (k *costs) weightBytes(v *ir.Value) (int64, error) {
-	w, err := weight.LayoutOf(k.t, v)
+	w, err := weight.LayoutOf(v)
 	if err != nil {
 		return 0, err
 	}

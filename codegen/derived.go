@@ -10,7 +10,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/objects"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -86,19 +85,13 @@ func (c *derivation) weights() error {
 	if err != nil {
 		return err
 	}
-	want := map[string]string{}
-	for _, g := range c.have.Program.Globals {
-		if g.Class == ir.Weight {
-			l, err := weight.LayoutOf(t, g)
-			if err != nil {
-				return err
-			}
-			want[g.Name] = l.Name
-		}
+	want, err := weight.Layouts(t, c.have.Program)
+	if err != nil {
+		return err
 	}
-	for _, w := range c.have.Weights {
-		if w.Layout != want[w.Name] {
-			c.add("", w.Name, "the weight has layout %q, want %q", w.Layout, want[w.Name])
+	for _, g := range c.have.Program.Globals {
+		if g.Layout != want[g] {
+			c.add("", g.Name, "the weight has layout %q, want %q", g.Layout, want[g])
 		}
 	}
 	return nil

@@ -85,7 +85,7 @@ func (e *emitter) arg(f *ir.Func, o kernels.Operand) (plans.Arg, error) {
 		Read: o.Access&kernel.Read != 0, Write: o.Access&kernel.Write != 0}
 	switch v.Class {
 	case ir.Weight:
-		w, err := weight.LayoutOf(e.t, v)
+		w, err := weight.LayoutOf(v)
 		if err != nil {
 			return a, err
 		}

@@ -209,7 +209,7 @@ func (e *emitter) weight(f *gguf.File, g *ir.Value, embed bool) error {
 	if !ok {
 		return fmt.Errorf("%s: tensor %q is missing", f.Path, g.Name)
 	}
-	l, err := weight.LayoutOf(e.t, g)
+	l, err := weight.LayoutOf(g)
 	if err != nil {
 		return fmt.Errorf("tensor %q: %w", g.Name, err)
 	}

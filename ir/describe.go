@@ -51,6 +51,7 @@ type ValueDescription struct {
 	Class  string
 	Type   string
 	Attrs  map[string]any `json:",omitempty"`
+	Layout string         `json:",omitempty"` // of a weight
 	Offset *int64         `json:",omitempty"` // in the arena
 }
 
@@ -88,7 +89,7 @@ func describeGroup(g *Group) GroupDescription {
 }
 
 func describeValue(v *Value) ValueDescription {
-	d := ValueDescription{Value: v.String(), Class: v.Class.String(), Type: v.Type.String(), Attrs: describeAttrs(v.Attrs)}
+	d := ValueDescription{Value: v.String(), Class: v.Class.String(), Type: v.Type.String(), Layout: v.Layout, Attrs: describeAttrs(v.Attrs)}
 	if v.Offset >= 0 {
 		d.Offset = &v.Offset
 	}

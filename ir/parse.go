@@ -101,8 +101,15 @@ func (ps *parser) global() (*Value, error) {
 	if err := ps.expect(":"); err != nil {
 		return nil, err
 	}
-	t, err := ps.typ()
-	return &Value{Name: name, Class: class, Attrs: attrs, Type: t, Offset: -1}, err
+	g := &Value{Name: name, Class: class, Attrs: attrs, Offset: -1}
+	if g.Type, err = ps.typ(); err != nil || ps.peek() != "as" {
+		return g, err
+	}
+	ps.next()
+	if g.Layout = ps.next(); g.Layout == "" || !isWord(g.Layout[0]) {
+		return nil, fmt.Errorf("@%s: want the name of a layout, have %q", name, g.Layout)
+	}
+	return g, nil
 }
 
 func (ps *parser) globalRef() (string, error) {

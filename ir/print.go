@@ -16,7 +16,11 @@ func Print(p *Program) string {
 		if i == 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s %s%s : %s\n", g.Class, globalName(g.Name), g.Attrs, g.Type)
+		fmt.Fprintf(&b, "%s %s%s : %s", g.Class, globalName(g.Name), g.Attrs, g.Type)
+		if g.Layout != "" {
+			fmt.Fprintf(&b, " as %s", g.Layout)
+		}
+		b.WriteByte('\n')
 	}
 	for _, f := range p.Funcs {
 		fmt.Fprintf(&b, "\nfunc %q rows=%d sequences=%s run=%d class=%s {\n", f.Name, f.Rows, f.Sequences, f.Run, f.Class)

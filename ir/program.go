@@ -73,9 +73,10 @@ type Value struct {
 	ID     int    // function values only; unique in the function
 	Class  Class
 	Type   Type
-	Attrs  Attrs // of a Table global: how to compute it
-	Def    *Op   // the op that produces it; nil for globals
-	Offset int64 // byte offset in the arena from stage place on, else -1
+	Attrs  Attrs  // of a Table global: how to compute it
+	Layout string // of a Weight from stage specialize on: how it lies on the device, by a name of package layout
+	Def    *Op    // the op that produces it; nil for globals
+	Offset int64  // byte offset in the arena from stage place on, else -1
 }
 
 // IsGlobal reports whether v belongs to the program rather than to a function.

@@ -100,7 +100,8 @@ func TestRegions(t *testing.T) {
 	}
 }
 
-// TestEveryKeeperSays: an op that has slots or writes what is no step block says of which operand it is, and no other op.
+// TestEveryKeeperSays: an op that has slots or writes what is no step block says of which operand it is, and no other
+// op does.
 func TestEveryKeeperSays(t *testing.T) {
 	for _, k := range OpKinds() {
 		if k.Name == "advance" || k.Name == "delta_chunk" { // the step block; rows of one sequence and no state

@@ -11,6 +11,11 @@ func Verify(p *Program) error {
 	if p.Stage == Import && len(p.Funcs) != 1 {
 		return fmt.Errorf("verify: stage import has %d functions, want 1", len(p.Funcs))
 	}
+	for _, g := range p.Globals {
+		if g.Class == Weight && p.Stage >= Specialize && g.Layout == "" {
+			return fmt.Errorf("verify: global @%s: a weight without a layout", g.Name)
+		}
+	}
 	for _, f := range p.Funcs {
 		for i, g := range f.Groups {
 			if err := verifyPromises(p.Stage, g); err != nil {
@@ -43,6 +48,9 @@ func VerifyStructure(p *Program) error {
 		globals[g] = true
 		if g.Class == Arena {
 			return fmt.Errorf("verify: global @%s: class arena belongs to function values", g.Name)
+		}
+		if g.Layout != "" && g.Class != Weight {
+			return fmt.Errorf("verify: global @%s: class %s has no layout", g.Name, g.Class)
 		}
 		err := checkType(g.Type, 1<<20, p.Ctx)
 		if err == nil && g.Class == KV && len(g.Type.Shape) != 3 {

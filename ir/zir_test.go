@@ -134,7 +134,7 @@ const placed = `zir 1
 stage place
 model arch="" name="" path="" source="" target="host" ctx=64 slots=1 layers=0
 
-weight @w : f32[64, 64]
+weight @w : f32[64, 64] as raw
 step @token : i32[T]
 
 func "decode/1" rows=1 sequences=many run=1 class=exact {

@@ -23,6 +23,7 @@ type Order struct{ Before, After, Reason string }
 
 // Orders are the constraints that hold between the passes of all packages.
 var Orders = []Order{
+	{"LayWeights", "FuseSSD", "passes from there on ask whether a kernel takes a group, which depends on how its weights lie"},
 	{"SplitEntries", "MakeRings", "a ring has room for the rows of the widest entry"},
 	{"SplitEntries", "SinkLastRow", "only a prefill entry wants a single row"},
 	{"SinkLastRow", "SortExperts", "a single row needs no lists"},

@@ -88,6 +88,9 @@ func checkWeight(c *checker, g *ir.Value, w *Weight) {
 	if !t.Equal(g.Type) {
 		c.add("memory", "", g.Name, "weight is %s, program has %s", t, g.Type)
 	}
+	if w.Layout != g.Layout {
+		c.add("memory", "", g.Name, "weight has layout %q, program has %q", w.Layout, g.Layout)
+	}
 }
 
 // checkRegion holds the region of v, a global or an io value, against its type.

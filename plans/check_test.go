@@ -176,7 +176,8 @@ func TestCheckFinds(t *testing.T) {
 			p.Require.Memory = p.MemoryBytes()
 		}, "memory", "not of the program"},
 		{"weight of another shape", func(p *Plan) { p.Weights[0].Shape = []int64{64, 32} }, "memory", "program has q8_0[32, 64]"},
-		{"weight missing", func(p *Plan) { p.Program.AddGlobal("w9", ir.Weight, ir.MakeType(ir.F32, 4)) }, "memory", "not in the plan"},
+		{"weight of another layout", func(p *Plan) { p.Program.Globals[0].Layout = "raw" }, "memory", `weight has layout "planes", program has "raw"`},
+		{"weight missing", func(p *Plan) { p.Program.AddGlobal("w9", ir.Weight, ir.MakeType(ir.F32, 4)).Layout = "raw" }, "memory", "not in the plan"},
 
 		{"live values overlap", func(p *Plan) { moveTo(p, 3, 256) }, "aliasing", "overlap"},
 		{"overlap by one value's end", func(p *Plan) { moveTo(p, 2, 240) }, "aliasing", "overlap %0"},

@@ -14,10 +14,10 @@ const testProgram = `zir 1
 stage place
 model arch="qwen3" name="tiny" path="tiny.gguf" source="c0ffee" target="llvmpipe" ctx=64 slots=1 layers=1
 
-weight @embd : q8_0[32, 64]
-weight @norm : f32[64]
-weight @wq : q4_0[64, 64]
-weight @wk : f16[64, 64]
+weight @embd : q8_0[32, 64] as planes
+weight @norm : f32[64] as raw
+weight @wq : q4_0[64, 64] as planes
+weight @wk : f16[64, 64] as raw
 table @rope {kind="rope", freqs=[1.0, 0.1], mscale=1.0} : f32[L, 8]
 kv @k : f16[1, L, 64]
 kv @v : f16[1, L, 64]

@@ -60,8 +60,8 @@ type Span struct {
 }
 
 // Checkpoint lists what a copy of a sequence at a position must hold: its recurrent state, and of rings of that space
-// the rows that the next position sees. The caches of keys and values are not part of it: their rows stay until they are
-// overwritten (see Hold).
+// the rows that the next position sees. The caches of keys and values are not part of it: their rows stay until they
+// are overwritten (see Hold).
 func (m *Memory) Checkpoint(sequence, pos int) []Span {
 	var spans []Span
 	for _, r := range m.State {

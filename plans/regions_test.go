@@ -148,11 +148,11 @@ kv @wk : q8_0[2, 32, 32]
 kv @wv : q8_0[2, 32, 32]
 state @conv : f32[2, 16, 64]
 state @ssd : f32[2, 4, 4, 4]
-weight @embd : f32[32, 64]
-weight @taps : f32[64, 4]
-weight @heads : f32[4]
-weight @dt : f32[4, 64]
-weight @in : f32[24, 64]
+weight @embd : f32[32, 64] as raw
+weight @taps : f32[64, 4] as raw
+weight @heads : f32[4] as raw
+weight @dt : f32[4, 64] as raw
+weight @in : f32[24, 64] as raw
 step @token : i32[T]
 step @pos : i32[T]
 step @slot : i32[T]

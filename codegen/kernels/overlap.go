@@ -159,7 +159,7 @@ func nextWeights(s *Site, least int64) (list []sizedWeight, total int64) {
 			if op.Kind.Name != "linear" {
 				continue
 			}
-			if l, err := weight.LayoutOf(s.Target, op.Args[1]); err == nil {
+			if l, err := weight.LayoutOf(op.Args[1]); err == nil {
 				list, total = append(list, sizedWeight{op.Args[1], l.Bytes}), total+l.Bytes
 			}
 		}

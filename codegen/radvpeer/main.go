@@ -24,6 +24,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/radv/emulate"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -188,6 +189,9 @@ func (k *peerKernel) compile(ctx context.Context, o *radv.Oracle, t *target.Targ
 func ourLines(ctx context.Context, o *radv.Oracle, d *emulate.Device, t *target.Target) ([]line, error) {
 	p, err := ir.Parse(program(formats()))
 	if err != nil {
+		return nil, err
+	}
+	if err := weight.Lay(t, p); err != nil {
 		return nil, err
 	}
 	list, err := codegen.BusyCycles(ctx, p, t, o)

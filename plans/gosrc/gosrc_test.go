@@ -29,7 +29,7 @@ const tinyProgram = `zir 1
 stage place
 model arch="llama" name="Tiny \"model\" */ one" path="tiny.gguf" source="c0ffee" target="llvmpipe" ctx=64 slots=1 layers=1
 
-weight @token_embd.weight : q8_0[32, 64]
+weight @token_embd.weight : q8_0[32, 64] as planes
 step @token : i32[T]
 step @pos : i32[T]
 step @slot : i32[T]

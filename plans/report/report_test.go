@@ -34,7 +34,7 @@ func small(t *testing.T, placed bool) *ir.Program {
 		fmt.Fprintf(&body, "  group %q %s {\n    call \"f32/\" kernel=%q wave=32 grid=[2, 1, 1] const={k=4} args=[%s] why=\"only candidate\"\n    %s\n  }\n",
 			site, ir.Order{Stage: stage, Waits: stage}, kernel, args, strings.Join(ops, "\n    "))
 	}
-	globals.WriteString("step @token : i32[T]\nweight @token_embd.weight : f32[8, 4]\n")
+	globals.WriteString("step @token : i32[T]\nweight @token_embd.weight : f32[8, 4] as raw\n")
 	group(0, "embed", "embed", "@token, @token_embd.weight, %0", "%0 = embed @token, @token_embd.weight {scale=1.0} : f32[T, 4]"+offset(0))
 	for layer := range 3 {
 		dtype := "f32"
@@ -42,7 +42,7 @@ func small(t *testing.T, placed bool) *ir.Program {
 			dtype = "f16"
 		}
 		norm, up := fmt.Sprintf("@blk.%d.ffn_norm.weight", layer), fmt.Sprintf("@blk.%d.ffn_up.weight", layer)
-		fmt.Fprintf(&globals, "weight %s : f32[4]\nweight %s : %s[4, 4]\n", norm, up, dtype)
+		fmt.Fprintf(&globals, "weight %s : f32[4] as raw\nweight %s : %s[4, 4] as raw\n", norm, up, dtype)
 		x := 3 * layer
 		group(layer+1, fmt.Sprintf("blk.%d.ffn_up", layer), "gemv "+dtype, fmt.Sprintf("%%%d, %s, %s, %%%d", x, norm, up, x+3),
 			fmt.Sprintf("%%%d = rmsnorm %%%d, %s {eps=1e-06, group=4} : f32[T, 4]", x+1, x, norm),

@@ -84,6 +84,9 @@ func ClassOf(rows int) ir.StepClass {
 func (c Case) Site(t testing.TB, on *target.Target) *kernels.Site {
 	t.Helper()
 	p := c.Parse(t)
+	if err := weight.Lay(on, p); err != nil {
+		t.Fatal(err)
+	}
 	f := p.Funcs[0]
 	return &kernels.Site{Program: p, Func: f, Group: f.Groups[0], Outputs: f.Groups[0].Outputs(f.Uses()), Target: on}
 }
@@ -253,7 +256,7 @@ func (c Case) OnDevice(t testing.TB, on *target.Target, data map[*ir.Value][]byt
 		if v.Class != ir.Weight || !v.Type.DType.IsQuantized() {
 			continue
 		}
-		l, err := weight.LayoutOf(on, v)
+		l, err := weight.LayoutOf(v)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -84,7 +84,15 @@ func (w *work) matrix(d ir.DType, rows, cols int) *ir.Value {
 
 func (w *work) weight(name string, d ir.DType, shape ...ir.Dim) *ir.Value {
 	v := w.p.AddGlobal(name, ir.Weight, ir.MakeType(d, shape...))
-	l, err := weight.LayoutOf(w.on, v)
+	reader := &ir.Op{Kind: ir.LookupOp("linear"), Args: []*ir.Value{nil, v, {}}}
+	if strings.HasSuffix(name, "_exps.weight") {
+		reader.Kind = ir.LookupOp("expert_linear")
+	}
+	alone := &ir.Program{Globals: []*ir.Value{v}, Funcs: []*ir.Func{{Groups: []*ir.Group{{Ops: []*ir.Op{reader}}}}}}
+	if err := weight.Lay(w.on, alone); err != nil {
+		w.t.Fatal(err)
+	}
+	l, err := weight.LayoutOf(v)
 	if err != nil {
 		w.t.Fatal(err)
 	}

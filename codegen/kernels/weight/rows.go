@@ -1,12 +1,9 @@
 package weight
 
 import (
-	"strings"
-
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/layout"
 )
 
@@ -108,32 +105,15 @@ func codesQ4_0(b *kernel.Builder, m RowsImage, run int) (codes []kernel.Value) {
 	return append(codes, high...)
 }
 
-// RowsOf returns the format of a weight whose rows are interleaved on the target; nil if they are not. Parts of experts
-// may begin at half of the rows, so half of them must be whole groups of 16, and a run of x must be whole super-blocks.
+// RowsOf returns how the target reads a weight whose rows are interleaved; nil if they are not.
 func RowsOf(t *target.Target, w *ir.Value) *RowsFormat {
-	f, shape := rowsFormats[w.Type.DType], w.Type.Shape
-	if f == rowsFormats[ir.Q8_0] && !t.UnsignedDot {
-		f = rowsQ8Signed
-	}
-	switch {
-	case t.Backend != plans.CPU, f == nil, len(shape) < 2, len(shape) > 3, int(w.Type.Last())%f.Cols != 0:
-		return nil
-	case len(shape) == 3 && (!strings.HasSuffix(w.Name, "_exps.weight") || shape[1]%32 != 0 || w.Type.Last()%SuperElements != 0):
+	if w.Layout != layout.Rows16 {
 		return nil
 	}
-	return f
-}
-
-// LayoutOf returns the layout of a weight on the target.
-func LayoutOf(t *target.Target, w *ir.Value) (*layout.Tensor, error) {
-	var shape []int64
-	for _, d := range w.Type.Shape {
-		shape = append(shape, int64(d))
+	if w.Type.DType == ir.Q8_0 && !t.UnsignedDot {
+		return rowsQ8Signed
 	}
-	if RowsOf(t, w) != nil {
-		return layout.NewRows16(w.Type.DType, shape...)
-	}
-	return layout.New(w.Type.DType, shape...)
+	return rowsFormats[w.Type.DType]
 }
 
 // number makes a float of an integer.

@@ -250,7 +250,7 @@ func content(on *target.Target, p *ir.Program, fn *ir.Func, v *ir.Value, size in
 	data := make([]byte, size)
 	switch {
 	case v.Class == ir.Weight && (d.IsQuantized() || d == ir.BF16):
-		l, err := weight.LayoutOf(on, v)
+		l, err := weight.LayoutOf(v)
 		if err != nil {
 			return nil, err
 		}
