@@ -85,8 +85,7 @@ type attentionArgs struct {
 	pos, slot    *kernel.Buffer
 	heads, group kernel.Value
 	ctx, scale   kernel.Value
-	ring         kernel.Value // positions of a sequence in the caches, if they are rings
-	slots        kernel.Value // of caches that have scales
+	caches       places
 	window       kernel.Value // if there is one
 	sinks        *kernel.Buffer
 	headWidth    kernel.Value // as the shape has it, or a constant that the kernel leaves open
@@ -106,11 +105,12 @@ func (d *attentionArgs) declareCaches(a attentionShape, s *site.Signature, op *i
 	d.pos, d.slot = s.Read("pos", op.Args[3]), s.Read("slot", op.Args[4])
 	d.heads, d.group = s.U32("heads", a.heads, 1, "heads of a row"), s.U32("group", a.group, 1, "heads that share a KV head")
 	d.ctx, d.scale = s.U32("ctx", a.ctx, 4096, "positions of a sequence"), s.F32("scale", float64(a.scale), 1, "factor of the scores")
+	d.caches.ctx = d.ctx
 	if a.scaled() != nil {
-		d.slots = s.U32("slots", a.slots, 1, "sequences in the caches")
+		d.caches.slots = s.U32("slots", a.slots, 1, "sequences in the caches")
 	}
 	if a.ring > 0 {
-		d.ring = s.U32("ring", a.ring, 1536, "positions of a sequence in the caches, which are rings")
+		d.caches.ring = s.U32("ring", a.ring, 1536, "positions of a sequence in the caches, which are rings")
 	}
 	if a.window > 0 {
 		d.window = s.U32("window", a.window, 1024, "positions that a row sees")

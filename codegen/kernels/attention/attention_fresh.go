@@ -57,11 +57,11 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 		b.If(b.Or(b.And(writer, own), attended), func() {
 			m.at = pos
 			head := b.Add(b.Mul(i, kvHeads), kvHead)
-			cachedHead := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.positions()), r.placeOf(b, pos)), kvHeads), kvHead)
+			cachedHead := b.Add(b.Mul(r.caches.place(b, r.slot, pos), kvHeads), kvHead)
 			put := func(which int, cache *kernel.Buffer, fresh freshRows) {
 				var scales kernel.Value
 				if r.scaled() != nil {
-					scales = b.Add(r.scalesOf(b, r.attentionShape, r.slot, kvHead), r.placeOf(b, pos))
+					scales = b.Add(r.scalesOf(b, r.attentionShape, r.slot, kvHead), r.caches.within(b, pos))
 				}
 				m.make(r.chains[which], head, func(j, v kernel.Value) {
 					var scale kernel.Value
@@ -74,7 +74,7 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 					store := func() {
 						r.scaled().store(cache, b.Add(b.Mul(cachedHead, accesses), j), v)
 						if r.scaled() != nil {
-							storeScale(b, cache, scales, r.positions(), j, scale)
+							storeScale(b, cache, scales, r.caches.rows(), j, scale)
 						}
 					}
 					keep := func() {

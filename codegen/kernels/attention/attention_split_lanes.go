@@ -89,7 +89,7 @@ func (r *laneSums) makeHeads() {
 	})
 	b.If(b.Lt(m.at, r.hi), func() {
 		kvHeads, kvHead := b.Div(r.heads, r.group), b.Div(r.head, r.group)
-		cached := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.positions()), r.placeOf(b, m.at)), kvHeads), kvHead)
+		cached := b.Add(b.Mul(r.caches.place(b, r.slot, m.at), kvHeads), kvHead)
 		for i, cache := range []*kernel.Buffer{r.k, r.v} {
 			m.make(r.chains[i+1], b.Add(b.Mul(r.row, kvHeads), kvHead), func(j, v kernel.Value) {
 				cache.Store(b.Add(b.Mul(cached, r.headDim/m.vec), j), packHalves(b, v))

@@ -119,9 +119,9 @@ func (r *matrixSums) loadScales(cache *kernel.Buffer, from kernel.Value) (list [
 		return nil
 	}
 	b := r.b
-	at := b.Shr(b.Add(r.base.scales, r.placeOf(b, b.Min(b.Add(from, b.Mul(r.quad, 4)), b.And(r.last, ^uint32(3))))), 2)
+	at := b.Shr(b.Add(r.base.scales, r.caches.within(b, b.Min(b.Add(from, b.Mul(r.quad, 4)), b.And(r.last, ^uint32(3))))), 2)
 	for i := range r.headDim / scaled {
-		list = append(list, cache.Ahead().Load(lane.U32x2, b.Add(at, b.Mul(b.Shr(r.positions(), 2), i))))
+		list = append(list, cache.Ahead().Load(lane.U32x2, b.Add(at, b.Mul(b.Shr(r.caches.rows(), 2), i))))
 	}
 	return list
 }

@@ -18,30 +18,9 @@ type cachedHead struct{ chunks, scales kernel.Value }
 // head returns where a KV head is, whose sequence begins at a row of the cache.
 func (d *attentionArgs) cachedHead(b *kernel.Builder, a attentionShape, slot, kvHead kernel.Value) cachedHead {
 	return cachedHead{
-		chunks: b.Add(b.Mul(b.Mul(slot, d.positions()), d.kvRow), b.Mul(kvHead, b.Div(d.headWidth, chunk))),
+		chunks: b.Add(b.Mul(d.caches.first(b, slot), d.kvRow), b.Mul(kvHead, b.Div(d.headWidth, chunk))),
 		scales: d.scalesOf(b, a, slot, kvHead),
 	}
-}
-
-// positions is how many a sequence has in the caches.
-func (d *attentionArgs) positions() kernel.Value {
-	if d.ring == (kernel.Value{}) {
-		return d.ctx
-	}
-	return d.ring
-}
-
-// placeOf returns where position p is among those of its sequence in the caches.
-func (d *attentionArgs) placeOf(b *kernel.Builder, p kernel.Value) kernel.Value {
-	return placeIn(b, d.ring, p)
-}
-
-// placeIn returns where position p is in a ring of so many; without one, p.
-func placeIn(b *kernel.Builder, ring, p kernel.Value) kernel.Value {
-	if ring == (kernel.Value{}) {
-		return p
-	}
-	return b.Mod(p, ring)
 }
 
 // scalesOf returns where the scales of a head begin.
@@ -49,19 +28,12 @@ func (d *attentionArgs) scalesOf(b *kernel.Builder, a attentionShape, slot, kvHe
 	if a.scaled() == nil {
 		return kernel.Value{}
 	}
-	return scalesOf(b, a.scaled(), d.slots, d.positions(), b.Div(d.heads, d.group), slot, kvHead, d.headWidth)
-}
-
-// scalesOf returns the index of the first scale of a head of a sequence, in a cache of
-// that many slots, positions and heads.
-func scalesOf(b *kernel.Builder, f *scaledFormat, slots, ctx, heads, slot, head, headDim kernel.Value) kernel.Value {
-	codes := b.Mul(b.Mul(slots, ctx), b.Mul(heads, b.Div(headDim, 16/f.bits))) // in units of scales
-	return b.Add(codes, b.Mul(b.Mul(b.Add(b.Mul(slot, heads), head), b.Div(headDim, scaled)), ctx))
+	return d.caches.scales(b, a.scaled(), b.Div(d.heads, d.group), slot, kvHead, d.headWidth)
 }
 
 // at returns where position p of the head is.
 func (d *attentionArgs) at(b *kernel.Builder, head cachedHead, p kernel.Value) cachedHead {
-	p = d.placeOf(b, p)
+	p = d.caches.within(b, p)
 	at := cachedHead{chunks: b.Add(head.chunks, b.Mul(p, d.kvRow))}
 	if head.scales != (kernel.Value{}) {
 		at.scales = b.Add(head.scales, p)
@@ -80,7 +52,7 @@ func (d *attentionArgs) loadWords(b *kernel.Builder, a attentionShape, cache *ke
 	case ir.F16:
 		return []kernel.Value{cache.Load(lane.U32x4, i)}
 	}
-	return []kernel.Value{cache.Load(kernel.U32.Vec(a.chunkWords()), i), cache.Load16(b.Add(at.scales, b.Mul(b.Div(c, scaled/chunk), d.positions())))}
+	return []kernel.Value{cache.Load(kernel.U32.Vec(a.chunkWords()), i), cache.Load16(b.Add(at.scales, b.Mul(b.Div(c, scaled/chunk), d.caches.rows())))}
 }
 
 // element returns, on a processor, element j*lanesWide and on of a head, one in each lane. Heads lie far
@@ -96,7 +68,7 @@ func (d *attentionArgs) element(b *kernel.Builder, a attentionShape, cache *kern
 	}
 	f := a.scaled()
 	code := f.code(b, i, cache)
-	scale := cache.Load16(b.Add(at.scales, b.Mul(b.Div(j, scaled/lanesWide), d.positions())))
+	scale := cache.Load16(b.Add(at.scales, b.Mul(b.Div(j, scaled/lanesWide), d.caches.rows())))
 	return b.Mul(b.Sub(b.Convert(kernel.F32, code), f.bias), b.Elem(b.UnpackHalf(scale), 0))
 }
 
@@ -108,7 +80,7 @@ func (d *attentionArgs) loadOctets(b *kernel.Builder, a attentionShape, cache *k
 		return func(store func(octet int, x kernel.Value)) { store(0, words[0]) }
 	}
 	words := cache.Load(lane.U32x4, b.Add(b.Div(at.chunks, a.octets()), c))
-	scale := cache.Load16(b.Add(at.scales, b.Mul(b.Div(c, scaled/chunk/a.octets()), d.positions())))
+	scale := cache.Load16(b.Add(at.scales, b.Mul(b.Div(c, scaled/chunk/a.octets()), d.caches.rows())))
 	return func(store func(octet int, x kernel.Value)) {
 		both := b.Or(scale, b.Shl(scale, 16))
 		for i := range a.octets() {

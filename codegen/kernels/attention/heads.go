@@ -347,14 +347,13 @@ func (h *headsGroup) kernel(s *site.Signature) func(b *kernel.Builder) {
 		pos = s.Read("pos", h.pos)
 	}
 	if h.slot != nil {
-		slot, k.stride = s.Read("slot", h.slot), ctx
+		slot, k.caches.ctx = s.Read("slot", h.slot), ctx
 	}
 	if h.ring > 0 {
-		k.ring = s.U32("ring", h.ring, 1536, "positions of a sequence in the caches, which are rings")
-		k.stride = k.ring
+		k.caches.ring = s.U32("ring", h.ring, 1536, "positions of a sequence in the caches, which are rings")
 	}
 	if slices.ContainsFunc(h.chains, (*headChain).scales) {
-		k.slots = s.U32("slots", h.slots, 1, "sequences in the caches")
+		k.caches.slots = s.U32("slots", h.slots, 1, "sequences in the caches")
 	}
 	k.declare(s)
 	starts, _ := h.firsts()
@@ -391,8 +390,8 @@ func (h *headsGroup) kernel(s *site.Signature) func(b *kernel.Builder) {
 			k.at = b.Select(k.live, at, 0)
 		}
 		if slot != nil {
-			k.slot, k.place = slot.Load(kernel.U32, k.row), placeIn(b, k.ring, k.at)
-			k.cached = b.Add(b.Mul(k.slot, k.stride), k.place)
+			k.slot, k.within = slot.Load(kernel.U32, k.row), k.caches.within(b, k.at)
+			k.cached = b.Add(k.caches.first(b, k.slot), k.within)
 		}
 		for i, a := range chains {
 			inside := b.Ge(b.WorkgroupID(0), firsts[i])
@@ -424,12 +423,10 @@ type headsKernel struct {
 	headMaker
 	row    kernel.Value
 	live   kernel.Value // the row is one of this step
-	stride kernel.Value // positions of a sequence in the caches
-	ring   kernel.Value // stride, if the caches are rings
-	slots  kernel.Value
+	caches places
 	slot   kernel.Value
-	place  kernel.Value // of the row's position among them
-	cached kernel.Value // row of the caches
+	within kernel.Value // of the rows of the caches that its sequence has, that of the row's position
+	cached kernel.Value // that row
 }
 
 // chain computes the heads of a chain into y, whose first workgroup is first, if the workgroup is one of them.
@@ -448,14 +445,14 @@ func (k *headsKernel) chain(a *chainArgs, y *kernel.Buffer, first, inside kernel
 		to = b.Mul(to, k.headDim/k.vec)
 		var scales kernel.Value
 		if c.scales() {
-			scales = b.Add(scalesOf(b, c.format(), k.slots, k.stride, a.heads, k.slot, at, b.U32(uint32(k.headDim))), k.place)
+			scales = b.Add(k.caches.scales(b, c.format(), a.heads, k.slot, at, b.U32(uint32(k.headDim))), k.within)
 		}
 		k.make(a, head, func(j, v kernel.Value) {
 			switch {
 			case c.scales():
 				var scale kernel.Value
 				v, scale = c.format().round(b, v)
-				b.If(k.live, func() { storeScale(b, y, scales, k.stride, j, scale) })
+				b.If(k.live, func() { storeScale(b, y, scales, k.caches.rows(), j, scale) })
 			case c.half:
 				v = packHalves(b, b.Clamp(v, -65504.0, 65504.0))
 			case c.cache != nil && c.cache.Type.DType == ir.F16:

@@ -28,7 +28,7 @@ func TestLay(t *testing.T) {
 		{"cpu:x86-64-v4", ir.F32, []ir.Dim{64, 256}, "linear", "raw"},
 		{"cpu:x86-64-v4", ir.Q4_K, []ir.Dim{256}, "rmsnorm", "raw"},
 		{"cpu:x86-64-v4", ir.Q4_K, []ir.Dim{4, 64, 256}, "expert_linear", "rows16"},
-		{"cpu:x86-64-v4", ir.Q4_K, []ir.Dim{4, 64, 256}, "head_ids", "raw"}, // a matrix for each head
+		{"cpu:x86-64-v4", ir.Q4_K, []ir.Dim{4, 64, 256}, "head_ids", "raw"},      // a matrix for each head
 		{"cpu:x86-64-v4", ir.Q4_K, []ir.Dim{4, 48, 256}, "expert_linear", "raw"}, // half of the rows are no whole groups
 		{"cpu:x86-64-v4", ir.Q8_0, []ir.Dim{4, 64, 64}, "expert_linear", "planes"},
 	} {
