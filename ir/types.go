@@ -91,13 +91,19 @@ func (t Type) Equal(u Type) bool {
 // Last is the innermost dim, the one that is contiguous in memory.
 func (t Type) Last() Dim { return t.Shape[len(t.Shape)-1] }
 
-// Positions is the number of positions of a cache of type t when L is ctx. With fewer than ctx positions
-// it is a ring: position p lies at p modulo their number.
+// Positions is the number of rows of a sequence in a cache or ring of type t when L is ctx.
 func (t Type) Positions(ctx int) int {
 	if t.Shape[1] == L {
 		return ctx
 	}
 	return int(t.Shape[1])
+}
+
+// Place is the row of a cache or ring of type t in which a sequence's position lies when L is ctx. Readers and writers
+// ask nobody else: what has fewer rows than there are positions is a ring.
+func (t Type) Place(ctx, sequence, position int) int {
+	rows := t.Positions(ctx)
+	return sequence*rows + position%rows
 }
 
 // Elements is the number of elements when T is rows and L is ctx. It fails when

@@ -3,6 +3,8 @@ package oracle
 import (
 	"math"
 	"slices"
+
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // emptyMax is the maximum of a split without positions.
@@ -17,7 +19,7 @@ type heads struct {
 	group     int // heads that share a KV head
 	stride    int // of one cached row
 	ctx       int
-	positions int // of the caches: a ring, if fewer than ctx
+	cache     ir.Type
 	window    int // positions that a row sees, itself among them
 	scale     float32
 }
@@ -27,7 +29,7 @@ func newHeads(c *call) (*heads, error) {
 	h := &heads{
 		q: c.arg(0), k: c.arg(1), v: c.arg(2), pos: asInts(c.arg(3)), slot: asInts(c.arg(4)),
 		dim: a.Int("head_dim"), count: a.Int("heads"), ctx: c.prog.Ctx, scale: float32(a.Float("scale")),
-		window: c.prog.Ctx, positions: c.op.Args[1].Type.Positions(c.prog.Ctx),
+		window: c.prog.Ctx, cache: c.op.Args[1].Type,
 	}
 	if w := a.Int("window"); w > 0 {
 		h.window = w
@@ -37,7 +39,7 @@ func newHeads(c *call) (*heads, error) {
 	if err := c.inRange(3, rows, h.ctx); err != nil {
 		return nil, err
 	}
-	return h, c.inRange(4, rows, min(len(h.k), len(h.v))/(h.positions*h.stride))
+	return h, c.inRange(4, rows, min(len(h.k), len(h.v))/(h.cache.Positions(h.ctx)*h.stride))
 }
 
 // each calls work for every head of every row of the step, in parallel.
@@ -66,13 +68,13 @@ func (h *heads) attend(out, scores []float32, row, head, lo, hi int) (top float3
 		return emptyMax, 0
 	}
 	q := h.q[(row*h.count+head)*h.dim:][:h.dim]
-	first := int(h.slot[row])*h.positions*h.stride + head/h.group*h.dim
+	slot, first := int(h.slot[row]), head/h.group*h.dim
 	n := hi - lo
 	var block [lanes][]float32
 	load := func(cache []float32, p int) {
 		for j := range block {
 			// Positions past the end repeat the last one; they weigh nothing.
-			block[j] = cache[first+(lo+min(p+j, n-1))%h.positions*h.stride:][:h.dim]
+			block[j] = cache[first+h.cache.Place(h.ctx, slot, lo+min(p+j, n-1))*h.stride:][:h.dim]
 		}
 	}
 	for p := 0; p < n; p += lanes {

@@ -112,8 +112,8 @@ func (c *call) states(s, size, i int) (state []float32, pos, slot []int32, err e
 }
 
 func conv1d(c *call) error {
-	ringRows, n, taps := int(c.op.Args[2].Type.Shape[1]), width(c.op.Result), width(c.op.Args[1])
-	ring, pos, slot, err := c.states(2, ringRows*n, 3)
+	ringType, n, taps := c.op.Args[2].Type, width(c.op.Result), width(c.op.Args[1])
+	ring, pos, slot, err := c.states(2, ringType.Positions(c.prog.Ctx)*n, 3)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func conv1d(c *call) error {
 			}
 			for d := min(taps-1, int(pos[r])); d >= 0; d-- {
 				p := int(pos[r]) - d
-				past := ring[(int(slot[r])*ringRows+p%ringRows)*n:][:n]
+				past := ring[ringType.Place(c.prog.Ctx, int(slot[r]), p)*n:][:n]
 				if q := r - d; q >= 0 && slot[q] == slot[r] && int(pos[q]) == p {
 					past = x[q*n : (q+1)*n]
 				}
@@ -147,14 +147,14 @@ func conv1d(c *call) error {
 }
 
 func convWrite(c *call) error {
-	ringRows, n, rows := int(c.op.Args[1].Type.Shape[1]), width(c.op.Args[0]), c.rows(0)
-	ring, pos, slot, err := c.states(1, ringRows*n, 2)
+	ringType, n, rows := c.op.Args[1].Type, width(c.op.Args[0]), c.rows(0)
+	ring, pos, slot, err := c.states(1, ringType.Positions(c.prog.Ctx)*n, 2)
 	if err != nil {
 		return err
 	}
 	x := c.arg(0)
 	for r := range rows { // in order: of rows that share a place, the last one stays
-		copy(ring[(int(slot[r])*ringRows+int(pos[r])%ringRows)*n:][:n], x[r*n:])
+		copy(ring[ringType.Place(c.prog.Ctx, int(slot[r]), int(pos[r]))*n:][:n], x[r*n:])
 	}
 	return nil
 }

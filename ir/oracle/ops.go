@@ -191,16 +191,15 @@ func rope(c *call) error {
 
 func kvwrite(c *call) error {
 	rows, cacheType := c.rows(0), c.op.Args[3].Type.DType
-	positions := c.op.Args[3].Type.Positions(c.prog.Ctx)
 	x, pos, slot, cache, k := c.arg(0), asInts(c.arg(1)), asInts(c.arg(2)), c.arg(3), width(c.op.Args[0])
 	if err := c.inRange(1, rows, c.prog.Ctx); err != nil {
 		return err
 	}
-	if err := c.inRange(2, rows, len(cache)/(positions*k)); err != nil {
+	if err := c.inRange(2, rows, len(cache)/(c.op.Args[3].Type.Positions(c.prog.Ctx)*k)); err != nil {
 		return err
 	}
 	for r := range rows {
-		out := cache[(int(slot[r])*positions+int(pos[r])%positions)*k:][:k]
+		out := cache[c.op.Args[3].Type.Place(c.prog.Ctx, int(slot[r]), int(pos[r]))*k:][:k]
 		copy(out, x[r*k:(r+1)*k])
 		switch cacheType {
 		case ir.F16:

@@ -226,8 +226,7 @@ func (d *dispatch) loadCaches(ctx context.Context) error {
 		v := op.Args[3]
 		c := cache{value: v, source: op.Args[0]}
 		for _, r := range d.step.rows {
-			positions := d.positions(v)
-			c.rows = append(c.rows, int(r.Slot)*positions+int(r.Pos)%positions)
+			c.rows = append(c.rows, v.Type.Place(d.plan.Header.Ctx, int(r.Slot), int(r.Pos)))
 		}
 		var err error
 		if c.before, err = d.read(ctx, v, 0, len(d.machine.Floats(v))); err != nil {
