@@ -158,7 +158,7 @@ step @pos : i32[T]
 step @slot : i32[T]
 
 func "decode/1" rows=1 sequences=many run=1 class=exact {
-  group "all" step=0 {
+  group "all" stage=0 waits=0 {
     call "" kernel="host" wave=0 grid=[1, 1, 1] const={} args=[] why=""
     %0 = embed @token, @embd {scale=1.0} : f32[T, 64]
     %1 = attention %0, @k, @v, @pos, @slot {head_dim=16, heads=4, kv_heads=2, scale=0.25} : f32[T, 64]

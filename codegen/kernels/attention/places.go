@@ -36,8 +36,8 @@ func (c *places) place(b *kernel.Builder, sequence, p kernel.Value) kernel.Value
 	return b.Add(c.first(b, sequence), c.within(b, p))
 }
 
-// scales returns the index of the first scale of a head of a sequence; that of a position is as far behind it as its row
-// is behind the sequence's first.
+// scales returns the index of the first scale of a head of a sequence; that of a position is as far behind it as its
+// row is behind the sequence's first.
 func (c *places) scales(b *kernel.Builder, f *scaledFormat, heads, sequence, head, headDim kernel.Value) kernel.Value {
 	codes := b.Mul(b.Mul(c.slots, c.rows()), b.Mul(heads, b.Div(headDim, 16/f.bits))) // in units of scales
 	return b.Add(codes, b.Mul(b.Mul(b.Add(b.Mul(sequence, heads), head), b.Div(headDim, scaled)), c.rows()))
