@@ -265,6 +265,11 @@ func TestCheckFinds(t *testing.T) {
 			onCUDA(p, 90)
 			setOrder(p, "head", func(o *ir.Order) { early(o); o.Queue = 1 })
 		}, "launch", "begins early on queue 1, behind queue 0; want 0"},
+		{"early, behind another queue", func(p *Plan) {
+			onCUDA(p, 90)
+			setOrder(p, "blk.0.residual", func(o *ir.Order) { o.Queue = 1 })
+			setOrder(p, "head", early)
+		}, "launch", "begins early on queue 0, behind queue 1; want 0"},
 
 		{"cache of one sequence", func(p *Plan) { mixRows(p, "v", "attn") }, "sequences", "one sequence, here they may be of 2 kv"},
 		{"attention of one sequence", func(p *Plan) { mixRows(p, "kv", "v") }, "sequences", "here they may be of 2 attn"},
