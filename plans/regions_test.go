@@ -288,6 +288,12 @@ func TestRegionsAreStated(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	for rows, good := range map[int]bool{100: true, 99: false, 101: false} { // of 4 bytes: a division alone takes 99
+		p := &Plan{Header: Header{Slots: 2}, Memory: Memory{KV: []Region{{"k", 800, &Kept{"ring", 2, rows, 4, 10, 91}}}}}
+		if err := validateKept(p); good != (err == nil) || err != nil && !strings.Contains(err.Error(), "are not its 800 bytes") {
+			t.Errorf("%d rows: %v", rows, err)
+		}
+	}
 	p := recurrentPlan()
 	p.Memory.KV, p.Memory.State = append(p.Memory.KV, p.Memory.State[1]), p.Memory.State[:1]
 	if bad := Check(p); !slices.ContainsFunc(bad, func(b Problem) bool { return b.Rule == "regions" && b.Site == "ssd" }) {
