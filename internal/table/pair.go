@@ -2,6 +2,7 @@ package table
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -61,7 +62,7 @@ func shares(a, b, room int) [2]int {
 func (p *pairText) write(b *strings.Builder) {
 	p.line(b, p.head, true)
 	for i, cells := range p.cells {
-		p.line(b, cells, i == 0 || !equal(cells[:p.above], p.cells[i-1][:p.above]))
+		p.line(b, cells, i == 0 || !slices.Equal(cells[:p.above], p.cells[i-1][:p.above]))
 	}
 }
 
@@ -89,8 +90,6 @@ func (p *pairText) line(b *strings.Builder, cells []string, heading bool) {
 		b.WriteString(strings.TrimRight(line, " ") + "\n")
 	}
 }
-
-func equal(a, b []string) bool { return strings.Join(a, "\x00") == strings.Join(b, "\x00") }
 
 func at(lines []string, i int) string {
 	if i < len(lines) {
