@@ -41,14 +41,14 @@ var fragmentEntries = []int{matmul.FragmentFew, 2 * matmul.FragmentTall}
 
 // entriesOf are the default entries, and more where there are kernels for their rows.
 func entriesOf(t *target.Target, maxRows int) []passes.Entry {
-	list := passes.DefaultEntries(min(maxRows, t.Rows), t.WidestExact())
+	list := passes.DefaultEntries(min(maxRows, t.Rows), t.WidestExact(), target.DecodeRows)
 	if !t.Fragments {
 		return list
 	}
 	for _, rows := range fragmentEntries {
 		i := slices.IndexFunc(list, func(e passes.Entry) bool { return e.Kind == passes.Prefill && e.Rows > rows })
 		if i >= 0 {
-			list = slices.Insert(list, i, passes.Entry{Kind: passes.Prefill, Rows: rows})
+			list = slices.Insert(list, i, passes.ReadsPrompts(passes.Prefill, rows))
 		}
 	}
 	return list

@@ -7,10 +7,12 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Entry is a command list to be compiled: the kind of step, its largest number of rows, and which bits they have.
+// Entry is a command list to be compiled: the kind of step, its largest number of rows, how many of them may be of one
+// sequence, and which bits they have.
 type Entry struct {
 	Kind  string // Decode, Prefill, Score or Embed
 	Rows  int
+	Run   int
 	Class ir.StepClass
 }
 
@@ -33,29 +35,20 @@ func (e Entry) Sequences() ir.Sequences {
 	return ir.OneSequence
 }
 
-// ExactRun is how many rows of one sequence an exact step has at most: kernels keep whole runs of so many rows.
-const ExactRun = 8
-
-// run is how many rows of one sequence a step of the entry has at most.
-func (e Entry) run() int {
-	if e.Class == ir.ExactStep {
-		return min(e.Rows, ExactRun)
-	}
-	return e.Rows
-}
-
 // useful reports whether a plan of so many sequences can fill more than half of the entry.
-func (e Entry) useful(slots int) bool {
-	return e.Class != ir.ExactStep || e.Rows <= ExactRun || 2*slots > e.Rows
-}
+func (e Entry) useful(slots int) bool { return e.Run == e.Rows || 2*slots > e.Rows }
 
-// DefaultEntries are the entries of a plan whose steps have up to maxRows rows, and exact ones up to widest.
-func DefaultEntries(maxRows, widest int) []Entry {
+// ReadsPrompts is the entry of a kind that takes up to so many rows of one sequence.
+func ReadsPrompts(kind string, rows int) Entry { return Entry{Kind: kind, Rows: rows, Run: rows} }
+
+// DefaultEntries are the entries of a plan whose steps have up to maxRows rows, and exact ones up to widest, of which
+// up to run are of one sequence.
+func DefaultEntries(maxRows, widest, run int) []Entry {
 	var list []Entry
 	for rows := 1; rows <= min(maxRows, widest); rows *= 2 {
-		list = append(list, Entry{Decode, rows, ir.ExactStep})
+		list = append(list, Entry{Decode, rows, min(rows, run), ir.ExactStep})
 	}
-	for _, e := range []Entry{{Kind: Prefill, Rows: 48}, {Kind: Prefill, Rows: 128}, {Kind: Prefill, Rows: 512}, {Kind: Prefill, Rows: 2048}, {Kind: Score, Rows: 64}} {
+	for _, e := range []Entry{ReadsPrompts(Prefill, 48), ReadsPrompts(Prefill, 128), ReadsPrompts(Prefill, 512), ReadsPrompts(Prefill, 2048), ReadsPrompts(Score, 64)} {
 		if e.Rows <= maxRows {
 			list = append(list, e)
 		}
@@ -76,7 +69,7 @@ func splitEntries(p *ir.Program, entries []Entry) error {
 			continue
 		}
 		f := Clone(whole)
-		f.Name, f.Rows, f.Sequences, f.Run, f.Class = e.Name(), e.Rows, e.Sequences(), e.run(), e.Class
+		f.Name, f.Rows, f.Sequences, f.Run, f.Class = e.Name(), e.Rows, e.Sequences(), e.Run, e.Class
 		if e.Kind == Score {
 			dropOps(f, "advance")
 			dropOps(f, "argmax")
@@ -94,15 +87,15 @@ func embedding(entries []Entry) []Entry {
 	for _, e := range entries {
 		switch e.Kind {
 		case Decode:
-			decode = max(decode, e.run())
+			decode = max(decode, e.Run)
 		case Prefill:
-			list = append(list, Entry{Kind: Embed, Rows: e.Rows})
+			list = append(list, ReadsPrompts(Embed, e.Rows))
 		}
 	}
 	if decode == 0 {
 		return list
 	}
-	return slices.Insert(list, 0, Entry{Embed, decode, ir.ExactStep})
+	return slices.Insert(list, 0, Entry{Embed, decode, decode, ir.ExactStep})
 }
 
 func hasOp(f *ir.Func, kind string) bool {

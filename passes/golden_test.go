@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "write what the passes make into the goldens")
 
 // goldenEntries keep the golden of SplitEntries short.
-var goldenEntries = []Entry{{Decode, 1, ir.ExactStep}, {Kind: Prefill, Rows: 8}, {Kind: Score, Rows: 4}}
+var goldenEntries = []Entry{{Decode, 1, 1, ir.ExactStep}, ReadsPrompts(Prefill, 8), ReadsPrompts(Score, 4)}
 
 // TestGolden runs one pass on in.zir of every testdata/PASS.txtar and
 // PASS-CASE.txtar. What a pass finds is not always the end of a stage, so in.zir
