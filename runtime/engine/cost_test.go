@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// TestCover: a token of each sequence takes the steps that take the least time together, as measured.
+func TestCover(t *testing.T) {
+	plan := &plans.Plan{}
+	for i, ms := range []float32{2, 2.5, 9} { // of 1, 8 and 64 rows
+		plan.Entries = append(plan.Entries, plans.Entry{Kind: "decode", Rows: []int{1, 8, 64}[i],
+			Dispatches: []plans.Dispatch{{Cost: plans.Cost{Predicted: plans.Times{Stage: ms * 1e-3}}}}})
+	}
+	var list []*plans.Entry
+	for i := range plan.Entries {
+		list = append(list, &plan.Entries[i])
+	}
+	c := newCosts(plan)
+	check := func(n, rows int, ms float64) {
+		t.Helper()
+		entry, took := c.cover(list, n, 0)
+		if want := seconds(ms / 1e3); entry.Rows != rows || (took-want).Abs() > time.Microsecond {
+			t.Errorf("%d sequences begin with %d rows and take %v, want %d and %v", n, entry.Rows, took, rows, want)
+		}
+	}
+	check(1, 1, 2)
+	check(2, 8, 2.5)
+	check(9, 8, 4.5)
+	check(32, 64, 9)
+	check(70, 64, 11.5)
+	for range 100 { // wide steps take longer than predicted
+		c.measured(list[2], 0, 64, 1, 40*time.Millisecond)
+	}
+	check(64, 8, 20)
+	for i := range plan.Entries {
+		plan.Entries[i].Dispatches = nil
+	}
+	c = newCosts(plan)
+	check(3, 8, 0) // nothing is predicted: one step
+	check(9, 64, 0)
+}
