@@ -6,11 +6,11 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/zincc-dev/zincc/internal/private"
 )
 
 // key identifies all that the compiler's result depends on but family and driver.
@@ -39,29 +39,30 @@ func (k *Kernel) key() key {
 	return key(h.Sum(nil))
 }
 
-// cache keeps results in memory and in the user's cache folder, a file each. It
-// only saves time: what cannot be read or written is compiled again.
+// cache keeps results in memory and in the user's cache folder, a file each. It only saves time: what cannot be read or
+// written is compiled again.
 type cache struct {
-	dir string // empty: memory only
-	mu  *sync.Mutex
-	mem map[key]Result
+	kept *private.Cache // nil: memory only
+	mu   *sync.Mutex
+	mem  map[key]Result
 }
 
 func newCache(family, driver string) cache {
 	c := cache{mu: &sync.Mutex{}, mem: map[key]Result{}}
-	if dir, err := os.UserCacheDir(); err == nil {
-		version := strings.Map(func(r rune) rune {
-			if r == '/' || r == ' ' {
-				return '-'
-			}
-			return r
-		}, driver)
-		c.dir = filepath.Join(dir, "zincc", "radv", version, family)
+	version := strings.Map(func(r rune) rune {
+		if r == '/' || r == ' ' {
+			return '-'
+		}
+		return r
+	}, driver)
+	if kept, err := private.Open("radv/" + version + "/" + family); err == nil {
+		c.kept = kept
 	}
 	return c
 }
 
-func (c *cache) path(k key) string { return filepath.Join(c.dir, hex.EncodeToString(k[:])+".json") }
+// file is the name of a result's file.
+func (k key) file() string { return hex.EncodeToString(k[:]) + ".json" }
 
 func (c *cache) get(k key) (Result, bool) {
 	c.mu.Lock()
@@ -69,14 +70,10 @@ func (c *cache) get(k key) (Result, bool) {
 	if r, ok := c.mem[k]; ok {
 		return r, true
 	}
-	if c.dir == "" {
+	if c.kept == nil {
 		return Result{}, false
 	}
-	data, err := os.ReadFile(c.path(k))
-	if err != nil {
-		return Result{}, false
-	}
-	r, ok := decodeResult(data)
+	r, ok := decodeResult(c.kept.Read(k.file()))
 	if ok {
 		c.mem[k] = r
 	}
@@ -100,22 +97,15 @@ func decodeResult(data []byte) (Result, bool) {
 	return r, true
 }
 
-// put writes under another name first: another process may be reading the file.
+// put keeps a result, in memory alone unless disk is set.
 func (c *cache) put(k key, r Result, disk bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mem[k] = r
-	data, err := json.Marshal(r)
-	if !disk || c.dir == "" || err != nil || os.MkdirAll(c.dir, 0o755) != nil {
+	if !disk || c.kept == nil {
 		return
 	}
-	tmp, err := os.CreateTemp(c.dir, "*.tmp")
-	if err != nil {
-		return
-	}
-	defer os.Remove(tmp.Name()) // gone already when all went well
-	_, err = tmp.Write(data)
-	if tmp.Close() == nil && err == nil {
-		_ = os.Rename(tmp.Name(), c.path(k))
+	if data, err := json.Marshal(r); err == nil {
+		_ = c.kept.Write(k.file(), data) // it only saves time
 	}
 }

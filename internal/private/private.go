@@ -46,6 +46,12 @@ func Open(name string) (*Cache, error) {
 	return c, err
 }
 
+// Ready returns the error of Open for any folder in one line, nil where things are kept.
+func Ready() error {
+	_, err := Open("pipelines")
+	return err
+}
+
 // Path is where a file lies.
 func (c *Cache) Path(file string) string { return filepath.Join(c.dir, file) }
 

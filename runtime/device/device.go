@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/zincc-dev/zincc/internal/private"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/trust"
@@ -29,16 +30,17 @@ type Options struct {
 	// Keep is a folder in which a processor's weights are kept in their layout in memory, so that it need not be
 	// computed again; "": they are not kept. With Keep, Open refuses other devices that are named.
 	Keep string
-	// Said gets a line when weights are kept or cannot be kept, and when kept ones are refused.
+	// Said gets a line when weights are kept or cannot be kept, when kept ones are refused, and when what a driver
+	// compiles cannot be kept.
 	Said func(line string)
 }
 
-// backend is what this program runs plans with. The name is also that of its devices; those that are
-// numbered are name:I, too.
+// backend is what this program runs plans with. The name is also that of its devices; those of
+// GPUs are name:I, too.
 type backend struct {
-	name     string
-	numbered bool
-	open     opener
+	name string
+	gpu  bool // numbered; the driver compiles the kernels
+	open opener
 }
 
 // backends has a row for each, the fastest first.
@@ -118,6 +120,11 @@ func Open(ctx context.Context, name string, plan *plans.Plan, src *plans.Source,
 	}
 	for _, b := range backends {
 		if b.name == kind {
+			if b.gpu && o.Said != nil {
+				if err := private.Ready(); err != nil {
+					o.Said("what the driver compiles is not kept, so every start compiles again: " + err.Error())
+				}
+			}
 			return b.open(ctx, index, plan, src, o)
 		}
 	}
@@ -171,7 +178,7 @@ func list(names []string) string {
 // exist.
 func IsGPU(name string) bool {
 	kind, _, _ := strings.Cut(name, ":")
-	return slices.ContainsFunc(backends, func(b backend) bool { return b.numbered && b.name == kind })
+	return slices.ContainsFunc(backends, func(b backend) bool { return b.gpu && b.name == kind })
 }
 
 // parse splits a device's name; index is -1 for the first device that fits.
@@ -186,14 +193,14 @@ func parse(name string) (kind string, index int, err error) {
 	}
 	for _, b := range backends {
 		want = append(want, b.name)
-		if b.numbered {
+		if b.gpu {
 			want = append(want, b.name+":I")
 		}
 		switch {
 		case b.name != kind:
 		case !indexed:
 			return kind, -1, nil
-		case b.numbered:
+		case b.gpu:
 			if index, err = strconv.Atoi(number); err != nil || index < 0 {
 				return "", 0, fmt.Errorf("unknown device %q: want %s:I with a number I", name, kind)
 			}

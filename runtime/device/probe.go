@@ -5,11 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
 
-	"github.com/zincc-dev/zincc/internal/outfile"
+	"github.com/zincc-dev/zincc/internal/private"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/cuda"
 	"github.com/zincc-dev/zincc/runtime/vulkan"
@@ -46,15 +43,15 @@ func (c *Choice) Listed() *Probed { return &Probed{CUDA: c.cuda, Vulkan: c.vulka
 // same driver and the same kernels from the user's cache folder.
 func (c *Choice) Probe(ctx context.Context) (*Probed, error) {
 	p := c.Listed()
-	path, cacheErr := c.probePath()
-	if cacheErr == nil {
-		if p.Probe = readProbe(path); p.Probe != nil {
+	cache, notKept := private.Open("probes")
+	if notKept == nil {
+		if p.Probe = readProbe(cache, c.probeFile()); p.Probe != nil {
 			return p, nil
 		}
 	}
 	err := p.Measure(ctx)
-	if err == nil && cacheErr == nil {
-		writeProbe(path, p.Probe)
+	if err == nil && notKept == nil {
+		writeProbe(cache, c.probeFile(), p.Probe)
 	}
 	return p, err
 }
@@ -69,35 +66,28 @@ func (p *Probed) Measure(ctx context.Context) (err error) {
 	return err
 }
 
-func (c *Choice) probePath() (string, error) {
-	dir, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
+// probeFile is where measurements of the device are kept, made with this driver by these kernels.
+func (c *Choice) probeFile() string {
 	kernels := vulkan.ProbeIdentity()
 	if c.cuda != nil {
 		kernels = cuda.ProbeIdentity()
 	}
 	key := sha256.Sum256(fmt.Appendf(nil, "%s %x", c.Identity(), kernels))
-	return filepath.Join(dir, "zincc", "probes", fmt.Sprintf("%x.json", key[:12])), nil
+	return fmt.Sprintf("%x.json", key[:12])
 }
 
-// readProbe returns nil for a file that is not there or not whole: it only saves time.
-func readProbe(path string) *runtime.ProbeResult {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil
-	}
+// readProbe returns nil for a file that is not there, not whole, or not this user's.
+func readProbe(cache *private.Cache, file string) *runtime.ProbeResult {
 	r := &runtime.ProbeResult{}
-	if json.Unmarshal(data, r) != nil || !(r.ReadBandwidth > 0) || len(r.Dispatches) == 0 {
+	if json.Unmarshal(cache.Read(file), r) != nil || !(r.ReadBandwidth > 0) || len(r.Dispatches) == 0 {
 		return nil
 	}
 	return r
 }
 
 // writeProbe keeps what was measured. That it cannot is no error: it is measured again then.
-func writeProbe(path string, r *runtime.ProbeResult) {
-	if os.MkdirAll(filepath.Dir(path), 0o777) == nil {
-		_ = outfile.Write(path, func(w io.Writer) error { return json.NewEncoder(w).Encode(r) })
+func writeProbe(cache *private.Cache, file string, r *runtime.ProbeResult) {
+	if data, err := json.Marshal(r); err == nil {
+		_ = cache.Write(file, data)
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/gpu"
+	"github.com/zincc-dev/zincc/internal/private"
 	"github.com/zincc-dev/zincc/internal/processor"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
@@ -228,40 +228,46 @@ func TestName(t *testing.T) {
 // file is damaged.
 func TestProbeCache(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	info := recorded(t, 0, "Z1", "discrete", 7, 7, 8, "1.3.0")
 	choice := &Choice{Backend: plans.Vulkan, vulkan: &info}
-	path, err := choice.probePath()
+	cache, err := private.Open("probes")
 	if err != nil {
 		t.Fatal(err)
 	}
+	file := choice.probeFile()
 	want := &runtime.ProbeResult{ReadBandwidth: 1e11, Dispatches: []runtime.DispatchProbe{{Workgroups: 1, Barrier: 1e-6}}, Fragments: true}
-	writeProbe(path, want)
+	writeProbe(cache, file, want)
 	got, err := choice.Probe(t.Context())
 	if err != nil || got.Vulkan.Name != "Z1" || got.Probe.ReadBandwidth != 1e11 || !got.Probe.Fragments {
 		t.Errorf("kept probe: %+v, %v", got, err)
 	}
 	other := info
 	other.DriverVersion++
-	if again, _ := (&Choice{Backend: plans.Vulkan, vulkan: &other}).probePath(); again == path {
+	if (&Choice{Backend: plans.Vulkan, vulkan: &other}).probeFile() == file {
 		t.Error("another driver has the same file")
 	}
 	// The same device through CUDA is measured by itself.
 	card := recordedCUDA(0, "Z1", "discrete", info.UUID, 90, 132, 8)
-	if again, _ := (&Choice{Backend: plans.CUDA, cuda: &card}).probePath(); again == path {
+	if (&Choice{Backend: plans.CUDA, cuda: &card}).probeFile() == file {
 		t.Error("another backend has the same file")
 	}
 	for _, damaged := range []string{"", "{", "{}", `{"read_bandwidth":1e11}`} {
-		if r := readProbe(writeFile(t, damaged)); r != nil {
+		if err := cache.Write("damaged.json", []byte(damaged)); err != nil {
+			t.Fatal(err)
+		}
+		if r := readProbe(cache, "damaged.json"); r != nil {
 			t.Errorf("%q is read as %+v", damaged, r)
 		}
 	}
-}
-
-func writeFile(t *testing.T, text string) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "probe.json")
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
+	whole, err := json.Marshal(want)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return path
+	if err := os.WriteFile(cache.Path("planted.json"), whole, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := readProbe(cache, "planted.json"); r != nil {
+		t.Errorf("a file that zincrun has not written is read as %+v", r)
+	}
 }
