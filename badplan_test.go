@@ -92,6 +92,13 @@ var badPlans = []badPlan{
 		}
 		return false
 	}},
+	{"rows of different sequences, of which the call says nothing", "derived", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+		d.Mixes = !d.Mixes
+		return true
+	})},
+	{"a weight in the layout of processors, in weight and program", "schema", func(p *plans.Plan) bool {
+		return relayout(p, "planes", "rows16")
+	}},
 	{"an output ring four times as long", "entry", func(p *plans.Plan) bool { p.Header.Ring *= 4; return true }},
 	{"no features required", "capabilities", func(p *plans.Plan) bool { p.Require.Vulkan.Features = nil; return true }},
 	{"no subgroup operations required", "capabilities", func(p *plans.Plan) bool { p.Require.Vulkan.SubgroupOps = nil; return true }},
@@ -151,6 +158,21 @@ var badPlans = []badPlan{
 		d.Args[x].Region, d.Args[x].Offset, d.Args[x].Bytes, d.Args[x].Write = d.Args[y].Region, d.Args[y].Offset, d.Args[y].Bytes, true
 		return true
 	})},
+}
+
+// relayout changes the layout of the first weight that has layout from.
+func relayout(p *plans.Plan, from, to string) bool {
+	i := slices.IndexFunc(p.Weights, func(w plans.Weight) bool { return w.Layout == from })
+	if i < 0 {
+		return false
+	}
+	p.Weights[i].Layout = to
+	for _, g := range p.Program.Globals {
+		if g.Name == p.Weights[i].Name {
+			g.Layout = to
+		}
+	}
+	return true
 }
 
 // eachDispatch makes a change of the first dispatch for which change returns true.
@@ -316,6 +338,18 @@ func TestBadPlans(t *testing.T) {
 				t.Errorf("rule %q does not refuse it: %v", c.rule, bad)
 			}
 		})
+	}
+}
+
+// TestBadLayout: a weight of a processor's plan has the layout that kernels read, of two that its format has.
+func TestBadLayout(t *testing.T) {
+	plan := goodPlan(t, "cpu:x86-64-v3", 1)
+	if !relayout(plan, "rows16", "planes") {
+		t.Fatal("nothing to change")
+	}
+	bad, err := codegen.CheckDerived(t.Context(), plan)
+	if err != nil || !slices.ContainsFunc(bad, func(b plans.Problem) bool { return b.Rule == "derived" }) {
+		t.Errorf("%v, %v", bad, err)
 	}
 }
 
