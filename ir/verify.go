@@ -1,6 +1,9 @@
 package ir
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Verify checks that p is well formed and keeps what its stage promises. The
 // error names function, group and op.
@@ -101,38 +104,46 @@ func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
 			return fmt.Errorf("group %d %q: %w", i, g.Name, err)
 		}
 		before = g.Order
-		for _, op := range g.Ops {
-			if err := verifyOp(op, globals, defined); err != nil {
-				return fmt.Errorf("group %d %q: %w", i, g.Name, err)
-			}
-			if err := checkRing(op, f.Rows); err != nil {
-				return fmt.Errorf("group %d %q: %w", i, g.Name, err)
-			}
-			if op.Kind.Slots == OneSlot && p.Mixes(f) {
-				return fmt.Errorf("group %d %q: %s takes rows of one sequence, the function's may be of many", i, g.Name, op.Kind.Name)
-			}
-			r := op.Result
-			if r == nil {
-				continue
-			}
-			if r.ID < 0 || defined.at(r.ID) != nil {
-				return fmt.Errorf("group %d %q: value %%%d defined twice", i, g.Name, r.ID)
-			}
-			defined.add(r)
-			if r.Class != Arena && r.Class != IO {
-				return fmt.Errorf("group %d %q: %%%d has class %s", i, g.Name, r.ID, r.Class)
-			}
-			if err := checkType(r.Type, f.Rows, p.Ctx); err != nil {
-				return fmt.Errorf("group %d %q: %%%d: %w", i, g.Name, r.ID, err)
-			}
+		if err := verifyGroup(p, f, g, globals, defined); err != nil {
+			return fmt.Errorf("group %d %q: %w", i, g.Name, err)
 		}
-		if g.Call == nil {
+	}
+	return nil
+}
+
+// verifyGroup verifies the ops of a group, which it adds to those that are defined, and its call.
+func verifyGroup(p *Program, f *Func, g *Group, globals map[*Value]bool, defined *scope) error {
+	for _, op := range g.Ops {
+		if err := verifyOp(op, globals, defined); err != nil {
+			return err
+		}
+		if err := checkRing(op, f.Rows); err != nil {
+			return err
+		}
+		if op.Kind.Slots == OneSlot && p.Mixes(f) {
+			return fmt.Errorf("%s takes rows of one sequence, the function's may be of many", op.Kind.Name)
+		}
+		r := op.Result
+		if r == nil {
 			continue
 		}
-		for _, a := range g.Call.Args {
-			if !globals[a] && !defined.has(a) {
-				return fmt.Errorf("group %d %q: call argument is not a value of this function", i, g.Name)
-			}
+		if r.ID < 0 || defined.at(r.ID) != nil {
+			return fmt.Errorf("value %%%d defined twice", r.ID)
+		}
+		defined.add(r)
+		if r.Class != Arena && r.Class != IO {
+			return fmt.Errorf("%%%d has class %s", r.ID, r.Class)
+		}
+		if err := checkType(r.Type, f.Rows, p.Ctx); err != nil {
+			return fmt.Errorf("%%%d: %w", r.ID, err)
+		}
+	}
+	if g.Call == nil {
+		return nil
+	}
+	for _, a := range g.Call.Args {
+		if !globals[a] && !defined.has(a) {
+			return errors.New("call argument is not a value of this function")
 		}
 	}
 	return nil

@@ -1,6 +1,7 @@
 package plans
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -237,37 +238,59 @@ func validateDispatch(p *Plan, d *Dispatch, regions map[regionKey]int64) error {
 		return err
 	}
 	seen := map[string]bool{}
-	for _, a := range d.Args {
-		if a.Name == "" || seen[a.Name] {
-			return fmt.Errorf("argument %q: empty or repeated name", a.Name)
+	for i := range d.Args {
+		a := &d.Args[i]
+		if seen[a.Name] {
+			return fmt.Errorf("argument %q: repeated name", a.Name)
 		}
 		seen[a.Name] = true
-		if _, ok := regions[regionKey{a.Space, a.Region}]; !ok {
-			return fmt.Errorf("argument %q: no region %q in space %q", a.Name, a.Region, a.Space)
-		}
-		if a.Offset < 0 || a.Offset%4 != 0 || a.Bytes <= 0 || a.Bytes > maxRegion || !a.Read && !a.Write {
-			return fmt.Errorf("argument %q: %d bytes at %d, read %t, write %t", a.Name, a.Bytes, a.Offset, a.Read, a.Write)
+		if err := validateArg(a, regions); err != nil {
+			return fmt.Errorf("argument %q: %w", a.Name, err)
 		}
 	}
-	for _, c := range d.Cover {
-		n := len(c.Dims)
-		if !seen[c.Arg] || n == 0 || len(c.Tile) != n || len(c.Axis) != n || len(c.First) != 0 && len(c.First) != n {
-			return fmt.Errorf("cover of %q: dims %d, tile %d, axis %d", c.Arg, c.Dims, c.Tile, c.Axis)
+	for i := range d.Cover {
+		c := &d.Cover[i]
+		if !seen[c.Arg] {
+			return fmt.Errorf("cover of %q: no such argument", c.Arg)
 		}
-		for _, axis := range c.Joined {
-			if axis < 0 || axis > 2 {
-				return fmt.Errorf("cover of %q: meets on axes %d", c.Arg, c.Joined)
-			}
+		if err := validateCover(c); err != nil {
+			return fmt.Errorf("cover of %q: %w", c.Arg, err)
 		}
-		for _, first := range c.First {
-			if first < 0 || first > 1<<31 {
-				return fmt.Errorf("cover of %q: first %d", c.Arg, c.First)
-			}
+	}
+	return nil
+}
+
+func validateArg(a *Arg, regions map[regionKey]int64) error {
+	if a.Name == "" {
+		return errors.New("empty name")
+	}
+	if _, ok := regions[regionKey{a.Space, a.Region}]; !ok {
+		return fmt.Errorf("no region %q in space %q", a.Region, a.Space)
+	}
+	if a.Offset < 0 || a.Offset%4 != 0 || a.Bytes <= 0 || a.Bytes > maxRegion || !a.Read && !a.Write {
+		return fmt.Errorf("%d bytes at %d, read %t, write %t", a.Bytes, a.Offset, a.Read, a.Write)
+	}
+	return nil
+}
+
+func validateCover(c *Cover) error {
+	n := len(c.Dims)
+	if n == 0 || len(c.Tile) != n || len(c.Axis) != n || len(c.First) != 0 && len(c.First) != n {
+		return fmt.Errorf("dims %d, tile %d, axis %d, first %d", c.Dims, c.Tile, c.Axis, c.First)
+	}
+	for _, axis := range c.Joined {
+		if axis < 0 || axis > 2 {
+			return fmt.Errorf("meets on axes %d", c.Joined)
 		}
-		for i, n := range c.Dims {
-			if n <= 0 || n > 1<<40 || c.Tile[i] < 0 || c.Tile[i] > 1<<31 || c.Tile[i] == 0 && c.Axis[i] < 0 || c.Axis[i] < -1 || c.Axis[i] > 2 {
-				return fmt.Errorf("cover of %q: dims %d, tile %d, axis %d", c.Arg, c.Dims, c.Tile, c.Axis)
-			}
+	}
+	for _, first := range c.First {
+		if first < 0 || first > 1<<31 {
+			return fmt.Errorf("first %d", c.First)
+		}
+	}
+	for i, n := range c.Dims {
+		if n <= 0 || n > 1<<40 || c.Tile[i] < 0 || c.Tile[i] > 1<<31 || c.Tile[i] == 0 && c.Axis[i] < 0 || c.Axis[i] < -1 || c.Axis[i] > 2 {
+			return fmt.Errorf("dims %d, tile %d, axis %d", c.Dims, c.Tile, c.Axis)
 		}
 	}
 	return nil

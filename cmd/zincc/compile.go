@@ -127,15 +127,9 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	if err := c.dialect.check(); err != nil {
 		return err
 	}
-	if c.goDir != "" && c.stop != "" {
-		return cli.Usagef("--emit-go needs a whole plan and excludes --stop-after")
-	}
-	stop := ir.Place
-	if c.stop != "" {
-		var ok bool
-		if stop, ok = ir.ParseStage(c.stop); !ok {
-			return cli.Usagef("--stop-after: unknown stage %q", c.stop)
-		}
+	stop, err := c.lastStage()
+	if err != nil {
+		return err
 	}
 	p, f, err := c.load(path)
 	if err != nil {
@@ -162,43 +156,22 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	if c.exact {
-		if t.HasMatrices() {
-			fmt.Fprintf(cli.Stderr, "zincc: --exact changes nothing for %s: it multiplies prompts with matrices, x in float16\n", t.Name)
-		}
-		t = t.Exactly()
-	}
+	t = c.exactly(t)
 	choice, done, err := c.choice.open(ctx, t)
 	if err != nil {
 		return err
 	}
 	defer done()
 	src := codegen.Source{Model: f, Program: p}
-	o := codegen.Options{Target: t, Choice: choice, Embed: c.embed, Progress: at}
-	if c.dump != "" {
-		if err := os.MkdirAll(c.dump, 0o777); err != nil {
-			return err
-		}
-		o.Dump = func(s passes.Snapshot) error {
-			return writeText(filepath.Join(c.dump, fmt.Sprintf("%02d-%s.zir", s.Number, s.Pass.Name)), s.Text, inputs)
-		}
+	o := codegen.Options{Target: t, Choice: choice, Embed: c.embed, Progress: at, Check: c.fits(path, t, probe)}
+	if o.Dump, err = c.dumps(inputs); err != nil {
+		return err
 	}
 	if c.stop != "" {
 		if p, _, err = codegen.Lower(ctx, src, o, stop); err != nil {
 			return err
 		}
 		return writeText(out, ir.Print(p), inputs)
-	}
-	o.Check = func(plan *plans.Plan) error {
-		if err := codegen.CheckMemory(plan, t); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
-		}
-		if probe != nil {
-			if err := probe.Check(plan.Require); err != nil {
-				return fmt.Errorf("%s: %w", c.target, err)
-			}
-		}
-		return nil
 	}
 	compiled, err := codegen.Compile(ctx, src, o)
 	if missing := new(objects.MissingError); c.target == native && c.backend == "" && errors.As(err, &missing) {
@@ -210,45 +183,108 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	bar.Done()
-	plan := compiled.Plan
-	c.dialect.set(path, plan)
-	var program []gosrc.File
-	if c.goDir != "" { // before anything is written: a plan may hold what Go source cannot
-		if program, err = gosrc.Files(plan); err != nil {
-			return err
-		}
-	}
-	digest, err := plans.WriteFile(out, plan)
+	c.dialect.set(path, compiled.Plan)
+	digest, unrecorded, err := c.write(out, compiled.Plan)
 	if err != nil {
 		return err
-	}
-	unrecorded := trust.Add(digest)
-	if unrecorded != nil && !c.json {
-		fmt.Fprintf(cli.Stderr, "zincc: %s: the plan could not be recorded as made here, so zincrun will ask for `zincc check` or `zincrun trust`: %s\n", out, unrecorded)
-	}
-	if c.goDir != "" {
-		if err := gosrc.WriteFiles(c.goDir, program); err != nil {
-			return err
-		}
 	}
 	own, err := frontend.Context(f)
 	if err != nil {
 		return err
 	}
-	report := codegen.NewReport(plan, t, own, compiled.Times, out)
+	report := codegen.NewReport(compiled.Plan, t, own, compiled.Times, out)
 	report.SHA256 = digest
-	if c.json {
-		if unrecorded != nil {
-			report.Unrecorded = unrecorded.Error()
-		}
-		err = json.NewEncoder(cli.Stdout).Encode(report)
-	} else {
-		err = report.Print(cli.Stdout, c.verbose)
+	if err := c.print(report, unrecorded); err != nil {
+		return err
 	}
-	if err == nil && noText {
+	if noText {
 		fmt.Fprintf(cli.Stderr, "zincc: %s: %s: the plan takes token ids only\n", path, text.ErrNone)
 	}
-	return err
+	return nil
+}
+
+// lastStage is the one to stop after.
+func (c *compileFlags) lastStage() (ir.Stage, error) {
+	if c.stop == "" {
+		return ir.Place, nil
+	}
+	if c.goDir != "" {
+		return 0, cli.Usagef("--emit-go needs a whole plan and excludes --stop-after")
+	}
+	stop, ok := ir.ParseStage(c.stop)
+	if !ok {
+		return 0, cli.Usagef("--stop-after: unknown stage %q", c.stop)
+	}
+	return stop, nil
+}
+
+// exactly is the target with the flag --exact.
+func (c *compileFlags) exactly(t *target.Target) *target.Target {
+	if !c.exact {
+		return t
+	}
+	if t.HasMatrices() {
+		fmt.Fprintf(cli.Stderr, "zincc: --exact changes nothing for %s: it multiplies prompts with matrices, x in float16\n", t.Name)
+	}
+	return t.Exactly()
+}
+
+// dumps returns what writes the program after every pass, nil without --dump-dir.
+func (c *compileFlags) dumps(inputs []string) (func(passes.Snapshot) error, error) {
+	if c.dump == "" {
+		return nil, nil
+	}
+	return func(s passes.Snapshot) error {
+		return writeText(filepath.Join(c.dump, fmt.Sprintf("%02d-%s.zir", s.Number, s.Pass.Name)), s.Text, inputs)
+	}, os.MkdirAll(c.dump, 0o777)
+}
+
+// fits returns what refuses a plan that is too large for the device, or wants what it lacks.
+func (c *compileFlags) fits(path string, t *target.Target, probe *target.Probe) func(*plans.Plan) error {
+	return func(plan *plans.Plan) error {
+		if err := codegen.CheckMemory(plan, t); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if probe != nil {
+			if err := probe.Check(plan.Require); err != nil {
+				return fmt.Errorf("%s: %w", c.target, err)
+			}
+		}
+		return nil
+	}
+}
+
+// write writes the plan, and the Go program if one is wanted. unrecorded is why the plan could not be recorded as made
+// here.
+func (c *compileFlags) write(out string, plan *plans.Plan) (digest plans.Digest, unrecorded, err error) {
+	var program []gosrc.File
+	if c.goDir != "" { // before anything is written: a plan may hold what Go source cannot
+		if program, err = gosrc.Files(plan); err != nil {
+			return digest, nil, err
+		}
+	}
+	if digest, err = plans.WriteFile(out, plan); err != nil {
+		return digest, nil, err
+	}
+	unrecorded = trust.Add(digest)
+	if c.goDir != "" {
+		err = gosrc.WriteFiles(c.goDir, program)
+	}
+	return digest, unrecorded, err
+}
+
+// print tells the result.
+func (c *compileFlags) print(r *codegen.Report, unrecorded error) error {
+	switch {
+	case c.json && unrecorded != nil:
+		r.Unrecorded = unrecorded.Error()
+	case unrecorded != nil:
+		fmt.Fprintf(cli.Stderr, "zincc: %s: the plan could not be recorded as made here, so zincrun will ask for `zincc check` or `zincrun trust`: %s\n", r.Plan, unrecorded)
+	}
+	if c.json {
+		return json.NewEncoder(cli.Stdout).Encode(r)
+	}
+	return r.Print(cli.Stdout, c.verbose)
 }
 
 // checkText fails if the plan could not run because its model's tokenizer is unknown or

@@ -104,23 +104,12 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	local := s.loopback()
-	switch {
-	case !local && len(keys) == 0 && !s.insecure:
-		return cli.Usagef("--host %s lets other computers in: give --api-key or --keys, or --insecure", s.host)
-	case s.compat != "" && s.compat != "vllm":
-		return cli.Usagef("--metrics-compat: want vllm or nothing, have %q", s.compat)
-	case (s.cert == "") != (s.certKey == ""):
-		return cli.Usagef("give both --tls-cert and --tls-key")
-	case s.memory < 0:
-		return cli.Usagef("--memory: want 0 or more")
-	case s.port < 0 || s.port > 65535:
-		return cli.Usagef("--port is %d, want 0 to 65535", s.port)
+	if err := s.check(len(keys)); err != nil {
+		return err
 	}
-	log := s.log
 	o := api.Options{
-		Served: served, Folder: folder, Library: shelf.library(), Memory: s.room(several), Keys: keys, Origins: s.origins, Loopback: local, Version: version.Release,
-		Compat: s.compat != "", Log: log, LogText: s.logText, QueueTimeout: s.queue,
+		Served: served, Folder: folder, Library: shelf.library(), Memory: s.room(several), Keys: keys, Origins: s.origins, Loopback: s.loopback(), Version: version.Release,
+		Compat: s.compat != "", Log: s.log, LogText: s.logText, QueueTimeout: s.queue,
 		AnyModel: s.answers.anyModel, Hosts: s.answers.hosts, System: s.answers.system,
 	}
 	if !s.noUI {
@@ -129,25 +118,17 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	server := api.New(o)
 	shelf.server = server
 
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
+	listener, url, err := s.listen(ctx)
 	if err != nil {
 		return err
-	}
-	scheme := "http"
-	if s.cert != "" {
-		if listener, err = serveTLS(listener, s.cert, s.certKey); err != nil {
-			return err
-		}
-		scheme = "https"
 	}
 	web := server.HTTP()
 	ended := make(chan error, 1)
 	go func() { ended <- web.Serve(listener) }()
-	url := scheme + "://" + listener.Addr().String()
 	if cli.Stderr.Terminal() {
 		fmt.Fprintf(cli.Stderr, "zincrun: %s at %s\n", strings.Join(firstNames(served), ", "), url)
 	} else {
-		log.Info("listen", "url", url, "models", firstNames(served))
+		s.log.Info("listen", "url", url, "models", firstNames(served))
 	}
 	failed := make(chan error, 1)
 	go shelf.watch(ctx)
@@ -170,7 +151,7 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	// The context is at its end; what follows has a time of its own.
 	grace, stop := context.WithTimeout(context.Background(), s.drain)
 	defer stop()
-	log.Info("drain")
+	s.log.Info("drain")
 	err = errors.Join(err, server.Drain(grace))
 	last, stopLast := context.WithTimeout(context.Background(), 250*time.Millisecond)
 	defer stopLast()
@@ -178,6 +159,37 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 		web.Close()
 	}
 	return err
+}
+
+// check holds flags against each other and their bounds.
+func (s *serveFlags) check(keys int) error {
+	switch {
+	case !s.loopback() && keys == 0 && !s.insecure:
+		return cli.Usagef("--host %s lets other computers in: give --api-key or --keys, or --insecure", s.host)
+	case s.compat != "" && s.compat != "vllm":
+		return cli.Usagef("--metrics-compat: want vllm or nothing, have %q", s.compat)
+	case (s.cert == "") != (s.certKey == ""):
+		return cli.Usagef("give both --tls-cert and --tls-key")
+	case s.memory < 0:
+		return cli.Usagef("--memory: want 0 or more")
+	case s.port < 0 || s.port > 65535:
+		return cli.Usagef("--port is %d, want 0 to 65535", s.port)
+	}
+	return nil
+}
+
+// listen opens the port, and returns its address for people.
+func (s *serveFlags) listen(ctx context.Context) (l net.Listener, url string, err error) {
+	l, err = (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
+	scheme := "http"
+	if err == nil && s.cert != "" {
+		l, err = serveTLS(l, s.cert, s.certKey)
+		scheme = "https"
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return l, scheme + "://" + l.Addr().String(), nil
 }
 
 func firstNames(served []*api.Served) []string {

@@ -34,30 +34,32 @@ func blockOf(line string, ended bool) block {
 		return block{wait: more && run <= 6, heading: run <= 6 && (alone || blank)}
 	case c == '|':
 		return block{whole: true}
-	case (c == '-' || c == '*' || c == '_') && run >= 3 && alone:
-		return block{wait: more, whole: true}
-	case (c == '-' || c == '*' || c == '+') && run == 1:
-		if blank {
-			return block{marker: indent + 2}
-		}
-		return block{wait: more}
-	case c == '-' || c == '*' || c == '_':
-		return block{wait: more}
 	case c == '>':
 		n := indent + 1
 		if len(text) > 1 && text[1] == ' ' {
 			n++
 		}
 		return block{wait: len(text) == 1 && !ended, marker: n}
-	case c >= '0' && c <= '9':
-		digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
-		switch rest := text[digits:]; {
-		case digits > 9:
-		case rest == "" || rest == "." || rest == ")":
-			return block{wait: !ended}
-		case strings.HasPrefix(rest, ". ") || strings.HasPrefix(rest, ") "):
-			return block{marker: indent + digits + 2}
-		}
+	case strings.IndexByte("-*_", c) >= 0 && alone && run >= 3:
+		return block{wait: more, whole: true}
+	case strings.IndexByte("-*+", c) >= 0 && run == 1 && blank:
+		return block{marker: indent + 2}
+	case strings.IndexByte("-*_", c) >= 0 || c == '+' && run == 1:
+		return block{wait: more}
+	}
+	return numbered(text, indent, ended)
+}
+
+// numbered is the block of a line that may begin with a number.
+func numbered(text string, indent int, ended bool) block {
+	rest := strings.TrimLeft(text, "0123456789")
+	digits := len(text) - len(rest)
+	switch {
+	case digits == 0 || digits > 9:
+	case rest == "" || rest == "." || rest == ")":
+		return block{wait: !ended}
+	case strings.HasPrefix(rest, ". ") || strings.HasPrefix(rest, ") "):
+		return block{marker: indent + digits + 2}
 	}
 	return block{}
 }

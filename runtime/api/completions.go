@@ -237,101 +237,122 @@ func handleCompletion(c *call) error {
 	if err != nil {
 		return err
 	}
-	reply := completionReply{ID: "cmpl-" + random(12), Object: "text_completion", Created: time.Now().Unix(), Model: c.asked, Fingerprint: g.model.fingerprint()}
-	choices := make([]completionChoice, len(g.reqs))
-	tokens := make([][]engine.Token, len(g.reqs))
-	offsets := make([]int, len(g.reqs))
-	for i := range choices {
-		choices[i] = completionChoice{Index: i}
+	a := &completing{
+		q:       &q,
+		reply:   completionReply{ID: "cmpl-" + random(12), Object: "text_completion", Created: time.Now().Unix(), Model: c.asked, Fingerprint: g.model.fingerprint()},
+		choices: make([]completionChoice, len(g.reqs)), tokens: make([][]engine.Token, len(g.reqs)), offsets: make([]int, len(g.reqs)),
+	}
+	for i := range a.choices {
+		a.choices[i].Index = i
 		if q.Echo {
-			choices[i].Text = echo[i]
-			offsets[i] = utf8.RuneCountInString(echo[i])
+			a.choices[i].Text = echo[i]
+			a.offsets[i] = utf8.RuneCountInString(echo[i])
 		}
 	}
-	var out *stream
 	if q.Stream {
-		out = newStream(c.w)
+		a.out = newStream(c.w)
 	}
-	send := func(ch completionChoice) error {
-		reply.Choices = []completionChoice{ch}
-		return out.data("", reply)
-	}
-	begun := make([]bool, len(g.reqs))
-	var total engine.Usage
 	for p := range g.parts() {
-		if p.err != nil {
-			if out != nil {
-				return c.breakOff(out, p.err)
-			}
+		switch {
+		case p.err != nil && a.out != nil:
+			return c.breakOff(a.out, p.err)
+		case p.err != nil:
 			return p.err
+		case p.idle && a.out != nil:
+			err = a.out.comment()
+		case !p.idle:
+			err = a.take(&p)
 		}
-		if p.idle {
-			if out != nil {
-				if err := out.comment(); err != nil {
-					return gone(err)
-				}
-			}
-			continue
-		}
-		done := p.event.Done
-		if done != nil {
-			reply.Drained = reply.Drained || done.Drained
-			total = sumChoice(total, done.Usage, p.choice%q.choices() == 0)
-		}
-		if out == nil {
-			ch := &choices[p.choice]
-			ch.Text += p.event.Text
-			tokens[p.choice] = append(tokens[p.choice], p.event.Tokens...)
-			if done != nil {
-				ch.Finish = finish(*done, 0, false)
-			}
-			continue
-		}
-		ch := completionChoice{Index: p.choice, Text: p.event.Text}
-		if !begun[p.choice] {
-			begun[p.choice] = true
-			ch.Text = choices[p.choice].Text + ch.Text
-		}
-		if q.Logprobs != nil && len(p.event.Tokens) > 0 {
-			ch.Logprobs = completionLogprobsOf(p.event.Tokens, offsets[p.choice])
-			for _, t := range p.event.Tokens {
-				offsets[p.choice] += utf8.RuneCountInString(t.Text)
-			}
-		}
-		if q.ReturnTokens {
-			ch.Tokens = ids(p.event.Tokens)
-		}
-		if done != nil {
-			ch.Finish = finish(*done, 0, false)
-			reply.Timings = timingsOf(done.Usage)
-		}
-		if ch.Text == "" && done == nil && ch.Logprobs == nil && len(ch.Tokens) == 0 {
-			continue
-		}
-		if err := send(ch); err != nil {
+		if err != nil {
 			return gone(err)
 		}
-		reply.Timings = nil
 	}
-	if out != nil {
-		if q.StreamOptions.IncludeUsage {
-			reply.Choices = []completionChoice{}
-			reply.Usage, reply.Timings = usageOf(total), timingsOf(total)
-			if err := out.data("", reply); err != nil {
-				return gone(err)
-			}
-		}
-		return gone(out.end())
+	if a.out != nil {
+		return gone(a.end())
 	}
-	for i := range choices {
-		if q.Logprobs != nil {
-			choices[i].Logprobs = completionLogprobsOf(tokens[i], offsets[i])
-		}
-		if q.ReturnTokens {
-			choices[i].Tokens = ids(tokens[i])
+	return c.reply(a.whole())
+}
+
+// completing is an answer to /v1/completions while it comes.
+type completing struct {
+	q       *completionRequest
+	out     *stream // nil: the reply comes as a whole
+	reply   completionReply
+	total   engine.Usage
+	choices []completionChoice // what has come; of a stream what is before the first piece
+	tokens  [][]engine.Token   // none of a stream
+	offsets []int              // where the next log probabilities begin, in characters
+}
+
+// take keeps what has come of a choice, or sends it.
+func (a *completing) take(p *part) error {
+	done := p.event.Done
+	if done != nil {
+		a.reply.Drained = a.reply.Drained || done.Drained
+		a.total = sumChoice(a.total, done.Usage, p.choice%a.q.choices() == 0)
+	}
+	if a.out != nil {
+		return a.send(p)
+	}
+	ch := &a.choices[p.choice]
+	ch.Text += p.event.Text
+	a.tokens[p.choice] = append(a.tokens[p.choice], p.event.Tokens...)
+	if done != nil {
+		ch.Finish = finish(*done, 0, false)
+	}
+	return nil
+}
+
+// send sends a piece of a choice, unless there is nothing in it.
+func (a *completing) send(p *part) error {
+	before, done := &a.choices[p.choice].Text, p.event.Done
+	ch := completionChoice{Index: p.choice, Text: *before + p.event.Text}
+	*before = ""
+	if a.q.Logprobs != nil && len(p.event.Tokens) > 0 {
+		ch.Logprobs = completionLogprobsOf(p.event.Tokens, a.offsets[p.choice])
+		for _, t := range p.event.Tokens {
+			a.offsets[p.choice] += utf8.RuneCountInString(t.Text)
 		}
 	}
-	reply.Choices = choices
-	reply.Usage, reply.Timings = usageOf(total), timingsOf(total)
-	return c.reply(reply)
+	if a.q.ReturnTokens {
+		ch.Tokens = ids(p.event.Tokens)
+	}
+	if ch.Text == "" && done == nil && ch.Logprobs == nil && len(ch.Tokens) == 0 {
+		return nil
+	}
+	reply := a.reply
+	reply.Choices = []completionChoice{ch}
+	if done != nil {
+		reply.Choices[0].Finish = finish(*done, 0, false)
+		reply.Timings = timingsOf(done.Usage)
+	}
+	return a.out.data("", reply)
+}
+
+// end ends a stream.
+func (a *completing) end() error {
+	if a.q.StreamOptions.IncludeUsage {
+		reply := a.reply
+		reply.Choices = []completionChoice{}
+		reply.Usage, reply.Timings = usageOf(a.total), timingsOf(a.total)
+		if err := a.out.data("", reply); err != nil {
+			return err
+		}
+	}
+	return a.out.end()
+}
+
+// whole is the reply that is none of a stream.
+func (a *completing) whole() completionReply {
+	for i := range a.choices {
+		if a.q.Logprobs != nil {
+			a.choices[i].Logprobs = completionLogprobsOf(a.tokens[i], a.offsets[i])
+		}
+		if a.q.ReturnTokens {
+			a.choices[i].Tokens = ids(a.tokens[i])
+		}
+	}
+	a.reply.Choices = a.choices
+	a.reply.Usage, a.reply.Timings = usageOf(a.total), timingsOf(a.total)
+	return a.reply
 }

@@ -109,39 +109,12 @@ func (d *decoder) value(raw []byte, v reflect.Value, path string) error {
 		if v.Type().Elem().Kind() == reflect.Int32 {
 			return d.ids(raw, v, path)
 		}
-		s := reflect.MakeSlice(v.Type(), 0, 0)
-		for i, r := range elements(raw) {
-			at := fmt.Sprintf("%s[%d]", path, i)
-			if i == maxItems {
-				return badParam(path, "%s: more than %d", path, maxItems)
-			}
-			if bytes.Equal(r, []byte("null")) && v.Type().Elem() != rawType {
-				return wrongType(at, want(v.Type().Elem()), r)
-			}
-			s = reflect.Append(s, reflect.Zero(v.Type().Elem()))
-			if err := d.value(r, s.Index(i), at); err != nil {
-				return err
-			}
-		}
-		v.Set(s)
-		return nil
+		return d.array(raw, v, path)
 	case reflect.Map:
 		if raw[0] != '{' {
 			return wrongType(path, "an object", raw)
 		}
-		m := reflect.MakeMap(v.Type())
-		for k, r := range members(raw) {
-			if m.Len() == maxItems {
-				return badParam(path, "%s: more than %d", path, maxItems)
-			}
-			e := reflect.New(v.Type().Elem()).Elem()
-			if err := d.value(r, e, join(path, k)); err != nil {
-				return err
-			}
-			m.SetMapIndex(reflect.ValueOf(k), e)
-		}
-		v.Set(m)
-		return nil
+		return d.members(raw, v, path)
 	case reflect.Int, reflect.Int32, reflect.Int64:
 		f, err := strconv.ParseFloat(string(raw), 64)
 		if err != nil || f != math.Trunc(f) || math.Abs(f) > 1<<53 || v.OverflowInt(int64(f)) {
@@ -153,6 +126,44 @@ func (d *decoder) value(raw []byte, v reflect.Value, path string) error {
 	if err := json.Unmarshal(raw, v.Addr().Interface()); err != nil {
 		return wrongType(path, want(v.Type()), raw)
 	}
+	return nil
+}
+
+// array decodes an array into a slice.
+func (d *decoder) array(raw []byte, v reflect.Value, path string) error {
+	of := v.Type().Elem()
+	s := reflect.MakeSlice(v.Type(), 0, 0)
+	for i, r := range elements(raw) {
+		at := fmt.Sprintf("%s[%d]", path, i)
+		if i == maxItems {
+			return badParam(path, "%s: more than %d", path, maxItems)
+		}
+		if bytes.Equal(r, []byte("null")) && of != rawType {
+			return wrongType(at, want(of), r)
+		}
+		s = reflect.Append(s, reflect.Zero(of))
+		if err := d.value(r, s.Index(i), at); err != nil {
+			return err
+		}
+	}
+	v.Set(s)
+	return nil
+}
+
+// members decodes an object into a map.
+func (d *decoder) members(raw []byte, v reflect.Value, path string) error {
+	m := reflect.MakeMap(v.Type())
+	for k, r := range members(raw) {
+		if m.Len() == maxItems {
+			return badParam(path, "%s: more than %d", path, maxItems)
+		}
+		e := reflect.New(v.Type().Elem()).Elem()
+		if err := d.value(r, e, join(path, k)); err != nil {
+			return err
+		}
+		m.SetMapIndex(reflect.ValueOf(k), e)
+	}
+	v.Set(m)
 	return nil
 }
 

@@ -163,55 +163,70 @@ func (q *messagesRequest) conversation(s *toolset) ([]chat.Message, error) {
 		if m.Role != "user" && m.Role != "assistant" && m.Role != "system" {
 			return nil, badParam(at+".role", "%s.role: want user, assistant or system, have %q", at, m.Role)
 		}
-		msg := chat.Message{Role: m.Role}
-		told := false // msg holds something
-		for j, b := range m.Content {
-			where := fmt.Sprintf("%s.content[%d]", at, j)
-			switch {
-			case b.Type == "thinking" && m.Role == "assistant":
-				msg.Reasoning += b.Thinking
-				told = true
-			case b.Type == "redacted_thinking" && m.Role == "assistant":
-			case b.Type == "tool_use" && m.Role == "assistant":
-				if b.Name == "" || b.ID == "" {
-					return nil, badParam(where, "%s: a tool_use needs id and name", where)
-				}
-				arguments := string(b.Input)
-				if arguments == "" {
-					arguments = "{}"
-				}
-				msg.Calls = append(msg.Calls, chat.Call{ID: b.ID, Name: b.Name, Arguments: arguments})
-				told = true
-			case b.Type == "tool_result" && m.Role == "user":
-				text, err := b.Content.text(where + ".content")
-				if err != nil {
-					return nil, err
-				}
-				if b.IsError {
-					text = "Error: " + text
-				}
-				out = append(out, chat.Message{Role: "tool", ToolCallID: b.ToolUseID, Content: text})
-			case served(b.Type) && m.Role == "assistant":
-				s.leave(b.Type)
-			case b.Type == "tool_use" || b.Type == "tool_result" || b.Type == "thinking":
-				return nil, unsupported(where+".type", "%s.type: %q is not supported in a message of role %s", where, b.Type, m.Role)
-			default:
-				text, err := b.text(where)
-				if err != nil {
-					return nil, err
-				}
-				if told && msg.Content != "" && m.Role != "assistant" {
-					msg.Content += "\n"
-				}
-				msg.Content += text
-				told = true
+		said := turn{msg: chat.Message{Role: m.Role}}
+		for j := range m.Content {
+			if err := said.add(&m.Content[j], fmt.Sprintf("%s.content[%d]", at, j), s); err != nil {
+				return nil, err
 			}
 		}
-		if told || len(m.Content) == 0 {
-			out = append(out, msg)
+		out = append(out, said.results...)
+		if said.told || len(m.Content) == 0 {
+			out = append(out, said.msg)
 		}
 	}
 	return out, nil
+}
+
+// turn is a message while its blocks are read.
+type turn struct {
+	msg     chat.Message
+	told    bool           // msg holds something
+	results []chat.Message // of tools; they stand before msg
+}
+
+// add adds the block that stands at where.
+func (t *turn) add(b *block, where string, s *toolset) error {
+	assistant := t.msg.Role == "assistant"
+	switch {
+	case b.Type == "thinking" && assistant:
+		t.msg.Reasoning += b.Thinking
+		t.told = true
+	case b.Type == "redacted_thinking" && assistant:
+	case b.Type == "tool_use" && assistant:
+		if b.Name == "" || b.ID == "" {
+			return badParam(where, "%s: a tool_use needs id and name", where)
+		}
+		arguments := string(b.Input)
+		if arguments == "" {
+			arguments = "{}"
+		}
+		t.msg.Calls = append(t.msg.Calls, chat.Call{ID: b.ID, Name: b.Name, Arguments: arguments})
+		t.told = true
+	case b.Type == "tool_result" && t.msg.Role == "user":
+		text, err := b.Content.text(where + ".content")
+		if err != nil {
+			return err
+		}
+		if b.IsError {
+			text = "Error: " + text
+		}
+		t.results = append(t.results, chat.Message{Role: "tool", ToolCallID: b.ToolUseID, Content: text})
+	case served(b.Type) && assistant:
+		s.leave(b.Type)
+	case b.Type == "tool_use" || b.Type == "tool_result" || b.Type == "thinking":
+		return unsupported(where+".type", "%s.type: %q is not supported in a message of role %s", where, b.Type, t.msg.Role)
+	default:
+		text, err := b.text(where)
+		if err != nil {
+			return err
+		}
+		if t.told && t.msg.Content != "" && !assistant {
+			t.msg.Content += "\n"
+		}
+		t.msg.Content += text
+		t.told = true
+	}
+	return nil
 }
 
 // served says whether a block tells what a tool of a service did. The text behind it has what came of it.

@@ -136,55 +136,20 @@ func jsonCall(bare bool) func(in string, final bool, e *env) reading {
 		}
 		i = skip(in, i+1)
 		for first := true; ; first = false {
-			if i == len(in) {
-				return r
-			}
-			if in[i] == '}' {
+			if i < len(in) && in[i] == '}' {
 				return r.finish(i + 1)
 			}
-			if !first {
-				if in[i] != ',' {
-					return r.broken(i)
-				}
-				if i = skip(in, i+1); i == len(in) {
-					return r
-				}
-			}
-			if in[i] != '"' {
-				return r.broken(i)
-			}
-			end, whole, _ := str(in, i)
-			if !whole {
+			key, at, whole, ok := member(in, i, first)
+			switch {
+			case !ok || whole && bare && callKeys[key] == "":
+				return r.broken(at)
+			case !whole:
 				return r
 			}
-			key := in[i+1 : end-1]
-			if i = skip(in, end); i == len(in) {
-				return r
-			}
-			if in[i] != ':' {
-				return r.broken(i)
-			}
-			i = skip(in, i+1)
-			end, whole, ok := value(in, i)
-			text := in[i:end]
-			switch key {
-			case "name", "tool_name", "function":
-				if !r.named && whole && json.Unmarshal([]byte(text), &r.name) == nil {
-					r.named = r.name != ""
-				}
-				if _, known := e.tools[r.name]; bare && r.named && !known {
-					return reading{state: bad}
-				}
-			case "arguments", "parameters":
-				r.args = arguments(text, whole)
-			case "id", "tool_call_id":
-				if whole {
-					_ = json.Unmarshal([]byte(text), &r.id)
-				}
-			default:
-				if bare && key != "type" {
-					return r.broken(i)
-				}
+			end, whole, ok := value(in, at)
+			r.take(callKeys[key], in[at:end], whole)
+			if _, known := e.tools[r.name]; bare && r.named && !known {
+				return reading{state: bad}
 			}
 			if !ok {
 				return r.broken(end)
@@ -194,6 +159,52 @@ func jsonCall(bare bool) func(in string, final bool, e *env) reading {
 			}
 			i = skip(in, end)
 		}
+	}
+}
+
+// callKeys are the names that models use for the members of a call.
+var callKeys = map[string]string{
+	"name": "name", "tool_name": "name", "function": "name",
+	"arguments": "arguments", "parameters": "arguments",
+	"id": "id", "tool_call_id": "id",
+	"type": "type",
+}
+
+// member finds the key of an object's member at s[i:], and where its value begins. whole is false where the text ends
+// before; ok is false, and at is where, if it cannot be JSON.
+func member(s string, i int, first bool) (key string, at int, whole, ok bool) {
+	if !first && i < len(s) {
+		if s[i] != ',' {
+			return "", i, false, false
+		}
+		i = skip(s, i+1)
+	}
+	if i == len(s) {
+		return "", i, false, true
+	}
+	if s[i] != '"' {
+		return "", i, false, false
+	}
+	end, whole, _ := str(s, i)
+	if !whole {
+		return "", end, false, true
+	}
+	key = s[i+1 : end-1]
+	if i = skip(s, end); i == len(s) {
+		return key, i, false, true
+	}
+	return key, skip(s, i+1), true, s[i] == ':'
+}
+
+// take takes a member of a call, one of callKeys, with its JSON text.
+func (r *reading) take(key, text string, whole bool) {
+	switch {
+	case key == "arguments":
+		r.args = arguments(text, whole)
+	case key == "name" && !r.named && whole && json.Unmarshal([]byte(text), &r.name) == nil:
+		r.named = r.name != ""
+	case key == "id" && whole:
+		_ = json.Unmarshal([]byte(text), &r.id)
 	}
 }
 

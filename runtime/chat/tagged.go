@@ -62,36 +62,16 @@ func (f named) read(in string, final bool, _ *env) (r reading) {
 	if !ok {
 		return reading{}
 	}
-	r.name = strings.TrimSpace(r.name)
-	if f.numbered {
-		r.id = r.name
-		r.name = strings.TrimPrefix(r.name, "functions.")
-		if i := strings.LastIndexByte(r.name, ':'); i >= 0 {
-			r.name = r.name[:i]
-		}
-		if r.name == "" {
-			return reading{state: bad}
-		}
+	if r.name = strings.TrimSpace(r.name); f.numbered && !r.unnumber() {
+		return reading{state: bad}
 	}
-	at := skip(tail, 0)
-	fenced := false
-	if f.fence && at == len(tail) {
-		return reading{}
-	}
-	if f.fence && tail[at] != '{' {
-		line, body, ok := strings.Cut(tail[at:], "\n")
+	at, fenced := skip(tail, 0), false
+	if f.fence && (at == len(tail) || tail[at] != '{') {
+		r.name, tail, fenced, ok = inFence(tail[at:])
 		if !ok {
 			return reading{}
 		}
-		r.name = strings.TrimSpace(line)
-		i := skip(body, 0)
-		if yes, maybe := begins(body[i:], "```json"); yes {
-			i = skip(body, i+len("```json"))
-			fenced = true
-		} else if maybe {
-			return reading{}
-		}
-		tail, at = body, i
+		at = skip(tail, 0)
 		if r.name == "" || strings.ContainsAny(r.name, never) {
 			return reading{state: bad}
 		}
@@ -109,6 +89,32 @@ func (f named) read(in string, final bool, _ *env) (r reading) {
 		return r
 	}
 	return f.close(r, in, tail[end:], fenced, final)
+}
+
+// unnumber makes NAME of functions.NAME:NUMBER, which is the id; false if there is no name.
+func (r *reading) unnumber() bool {
+	r.id = r.name
+	r.name = strings.TrimPrefix(r.name, "functions.")
+	if i := strings.LastIndexByte(r.name, ':'); i >= 0 {
+		r.name = r.name[:i]
+	}
+	return r.name != ""
+}
+
+// inFence reads a name on a line of its own, and the mark that opens a fence behind it, if there is one. ok is false
+// where the text ends before it is clear.
+func inFence(in string) (name, body string, fenced, ok bool) {
+	line, body, ok := strings.Cut(in, "\n")
+	if !ok {
+		return "", "", false, false
+	}
+	name = strings.TrimSpace(line)
+	body = body[skip(body, 0):]
+	yes, maybe := begins(body, "```json")
+	if yes {
+		body = body[len("```json"):]
+	}
+	return name, body, yes, yes || !maybe
 }
 
 // close reads what ends the call, as far as it is there.

@@ -85,44 +85,13 @@ func New(v Vocab) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(v.Tokens) == 0 {
-		return nil, errors.New("tokenizer: vocabulary has no tokens")
+	if err := checkVocab(&v); err != nil {
+		return nil, err
 	}
-	if len(v.Types) != 0 && len(v.Types) < len(v.Tokens) {
-		return nil, fmt.Errorf("tokenizer: %d token types for %d tokens", len(v.Types), len(v.Tokens))
+	t := &Tokenizer{suppressed: v.Suppress}
+	if err := t.fill(&v); err != nil {
+		return nil, err
 	}
-	if len(v.Scores) != 0 && len(v.Scores) < len(v.Tokens) {
-		return nil, fmt.Errorf("tokenizer: %d scores for %d tokens", len(v.Scores), len(v.Tokens))
-	}
-	for _, id := range v.Suppress {
-		if id < 0 || int(id) >= len(v.Tokens) {
-			return nil, fmt.Errorf("tokenizer: suppress_tokens names token %d of %d", id, len(v.Tokens))
-		}
-	}
-	t := &Tokenizer{
-		suppressed: v.Suppress,
-
-		tokens: make([]token, len(v.Tokens)),
-		byText: make(map[string]int32, len(v.Tokens)),
-	}
-	for i, s := range v.Tokens {
-		if s == "" {
-			s = fmt.Sprintf("[EMPTY_%d]", i)
-		}
-		if j, dup := t.byText[s]; dup {
-			return nil, fmt.Errorf("tokenizer: tokens %d and %d are both %q", j, i, s)
-		}
-		t.byText[s] = int32(i)
-		tok := token{text: s, attr: attrNormal}
-		if len(v.Types) != 0 {
-			tok.attr = attrOf(v.Types[i])
-		}
-		if len(v.Scores) != 0 {
-			tok.score = v.Scores[i]
-		}
-		t.tokens[i] = tok
-	}
-
 	family := prepare(t)
 	t.model = family.model
 	t.bos = t.specialID(v.BOS, family.bos)
@@ -147,6 +116,48 @@ func New(v Vocab) (*Tokenizer, error) {
 		t.longest = max(t.longest, len(t.tokens[i].piece))
 	}
 	return t, nil
+}
+
+// checkVocab reports what does not fit together in a vocabulary.
+func checkVocab(v *Vocab) error {
+	if len(v.Tokens) == 0 {
+		return errors.New("tokenizer: vocabulary has no tokens")
+	}
+	if len(v.Types) != 0 && len(v.Types) < len(v.Tokens) {
+		return fmt.Errorf("tokenizer: %d token types for %d tokens", len(v.Types), len(v.Tokens))
+	}
+	if len(v.Scores) != 0 && len(v.Scores) < len(v.Tokens) {
+		return fmt.Errorf("tokenizer: %d scores for %d tokens", len(v.Scores), len(v.Tokens))
+	}
+	for _, id := range v.Suppress {
+		if id < 0 || int(id) >= len(v.Tokens) {
+			return fmt.Errorf("tokenizer: suppress_tokens names token %d of %d", id, len(v.Tokens))
+		}
+	}
+	return nil
+}
+
+// fill takes the tokens of v as they are.
+func (t *Tokenizer) fill(v *Vocab) error {
+	t.tokens, t.byText = make([]token, len(v.Tokens)), make(map[string]int32, len(v.Tokens))
+	for i, s := range v.Tokens {
+		if s == "" {
+			s = fmt.Sprintf("[EMPTY_%d]", i)
+		}
+		if j, dup := t.byText[s]; dup {
+			return fmt.Errorf("tokenizer: tokens %d and %d are both %q", j, i, s)
+		}
+		t.byText[s] = int32(i)
+		tok := token{text: s, attr: attrNormal}
+		if len(v.Types) != 0 {
+			tok.attr = attrOf(v.Types[i])
+		}
+		if len(v.Scores) != 0 {
+			tok.score = v.Scores[i]
+		}
+		t.tokens[i] = tok
+	}
+	return nil
 }
 
 // A family holds what follows from the kind of vocabulary.

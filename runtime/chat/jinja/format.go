@@ -404,9 +404,9 @@ func (st *state) field(path string, plain []Value, named *Dict, next *int) Value
 	return v
 }
 
-// formatted formats a value by a specification of str.format.
-func (st *state) formatted(v Value, how Str) Str {
-	s := spec{fill: own(" "), precision: -1}
+// specOf reads a specification of str.format for a number or another value. ok is false if it is none.
+func specOf(how Str, isNumber bool) (s spec, ok bool) {
+	s = spec{fill: own(" "), precision: -1}
 	f := how.s
 	_, n := utf8.DecodeRuneInString(f)
 	if len(f) > n && strings.IndexByte("<>^=", f[n]) >= 0 {
@@ -435,7 +435,6 @@ func (st *state) formatted(v Value, how Str) Str {
 		s.sign = c
 	}
 	s.alternate = flag("#") != 0
-	_, _, isInt, isNumber := number(v)
 	if strings.HasPrefix(f, "0") && s.align == 0 {
 		s.fill, s.align = own("0"), '='
 		if !isNumber {
@@ -450,7 +449,14 @@ func (st *state) formatted(v Value, how Str) Str {
 		s.precision = count()
 	}
 	s.verb = flag("bcdeEfFgGnosxX%")
-	if f != "" {
+	return s, f == ""
+}
+
+// formatted formats a value by a specification of str.format.
+func (st *state) formatted(v Value, how Str) Str {
+	_, _, isInt, isNumber := number(v)
+	s, ok := specOf(how, isNumber)
+	if !ok {
 		st.fail("ValueError: Invalid format specifier '%s' for object of type '%s'", how.s, typeName(v))
 	}
 	if _, big := v.(*big.Int); big {

@@ -149,17 +149,8 @@ func (st *state) equal(a, b Value) bool { return st.same(a, b, 0) }
 
 func (st *state) same(a, b Value, depth int) bool {
 	st.deep(depth)
-	if i, f, isInt, ok := number(a); ok {
-		j, g, otherInt, ok := number(b)
-		if isInt && otherInt {
-			return ok && i == j
-		}
-		x, isBig := a.(*big.Int)
-		y, otherBig := b.(*big.Int)
-		if isBig && otherBig {
-			return x.Cmp(y) == 0
-		}
-		return ok && f == g
+	if _, _, _, ok := number(a); ok {
+		return sameNumber(a, b)
 	}
 	switch a := a.(type) {
 	case nil:
@@ -170,35 +161,10 @@ func (st *state) same(a, b Value, depth int) bool {
 		return ok && a.s == b.s
 	case *List:
 		b, ok := b.(*List)
-		if !ok || a.kind != b.kind {
-			return false
-		}
-		if a == b {
-			return true
-		}
-		if len(a.items) != len(b.items) || a.kind > kindTuple && a.kind != kindKeys && a.kind != kindItems {
-			return false
-		}
-		for i := range a.items {
-			st.step()
-			if !st.same(a.items[i], b.items[i], depth+1) {
-				return false
-			}
-		}
-		return true
+		return ok && st.sameList(a, b, depth)
 	case *Dict:
 		b, ok := b.(*Dict)
-		if !ok || a.Len() != b.Len() {
-			return false
-		}
-		for i, k := range a.keys {
-			st.step()
-			v, ok := b.find(st.key(k))
-			if !ok || !st.same(a.values[i], v, depth+1) {
-				return false
-			}
-		}
-		return true
+		return ok && st.sameDict(a, b, depth)
 	case *rangeOf:
 		b, ok := b.(*rangeOf)
 		return ok && a.n == b.n && (a.n == 0 || a.start == b.start && (a.n == 1 || a.step == b.step))
@@ -207,6 +173,54 @@ func (st *state) same(a, b Value, depth int) bool {
 		return ok
 	}
 	return a == b
+}
+
+// sameNumber compares a number with any value; integers exactly.
+func sameNumber(a, b Value) bool {
+	i, f, isInt, _ := number(a)
+	j, g, otherInt, ok := number(b)
+	if isInt && otherInt {
+		return ok && i == j
+	}
+	x, isBig := a.(*big.Int)
+	y, otherBig := b.(*big.Int)
+	if isBig && otherBig {
+		return x.Cmp(y) == 0
+	}
+	return ok && f == g
+}
+
+func (st *state) sameList(a, b *List, depth int) bool {
+	if a.kind != b.kind {
+		return false
+	}
+	if a == b {
+		return true
+	}
+	if len(a.items) != len(b.items) || a.kind > kindTuple && a.kind != kindKeys && a.kind != kindItems {
+		return false
+	}
+	for i := range a.items {
+		st.step()
+		if !st.same(a.items[i], b.items[i], depth+1) {
+			return false
+		}
+	}
+	return true
+}
+
+func (st *state) sameDict(a, b *Dict, depth int) bool {
+	if a.Len() != b.Len() {
+		return false
+	}
+	for i, k := range a.keys {
+		st.step()
+		v, ok := b.find(st.key(k))
+		if !ok || !st.same(a.values[i], v, depth+1) {
+			return false
+		}
+	}
+	return true
 }
 
 // compare orders two values as Python's < does; op is for the error.
