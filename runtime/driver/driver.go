@@ -76,7 +76,7 @@ type Kind int
 
 // Kinds of memory.
 const (
-	Local    Kind = iota // the device's own
+	Local    Kind = iota // the device's own; the host touches it where it is mapped, while nothing runs
 	Upload               // mapped: the host writes, copies read; slow for the host to read
 	Readback             // mapped: copies write, the host reads
 )
@@ -85,7 +85,7 @@ const (
 type Memory interface {
 	Address() uint64 // for kernels
 	Size() int64     // bytes that were asked for
-	Bytes() []byte   // the mapped memory, nil for Local; gone behind Free
+	Bytes() []byte   // the mapped memory; nil for Local that is not in the host's memory; gone behind Free
 	Free()           // once what was submitted before has ended; once is enough
 }
 
@@ -109,9 +109,10 @@ type Stage struct {
 
 // Dispatch runs a pipeline of the loaded plan.
 type Dispatch struct {
-	Pipeline  int       // index in the plan
-	Arguments []uint64  // addresses, in the order of the kernel's arguments
-	Grid      [3]uint32 // workgroups
+	Pipeline  int        // index in the plan
+	Arguments []uint64   // addresses, in the order of the kernel's arguments
+	Grid      [3]uint32  // workgroups
+	Cost      plans.Cost // by the plan
 }
 
 // Copy copies bytes between allocations that do not overlap there.
@@ -134,4 +135,18 @@ type Clock interface {
 	// Read returns the time of every slot since slot 0, in the last submission, which has ended.
 	Read() ([]time.Duration, error)
 	Free() // once what was submitted before has ended
+}
+
+// Stopper is a device that can end work before its end. The others just go on.
+type Stopper interface {
+	// Stop says that nobody wants what was submitted up to f: it may end early, and what it writes is rubbish then.
+	Stop(f Fence)
+}
+
+// Shelf is a device in the host's memory that has a place of its own for weights, such as a file that it maps.
+type Shelf interface {
+	// Weights returns memory for each of the plan's weights; there says that they are in it already. It is asked once,
+	// and if they are not, Filled is called once they are. Their addresses are multiples of 64.
+	Weights(ctx context.Context, plan *plans.Plan) (each []Memory, there bool, err error)
+	Filled(ctx context.Context)
 }

@@ -27,6 +27,7 @@ type Executor struct {
 	entries map[string]driver.Work
 	results map[string]driver.Work // copy what is large back, by region
 	seats   [Open]*seat
+	works   []driver.Work            // of a submission, in memory that is used again
 	last    *seat                    // whose results Ints returns
 	dirty   bool                     // the host has written to the step block
 	givenUp driver.Fence             // a submission that nobody waited for to its end; 0 without one
@@ -107,7 +108,7 @@ func (x *Executor) stages(e *plans.Entry) []driver.Stage {
 func (x *Executor) dispatch(e *plans.Entry, i int) driver.Dispatch {
 	d := &e.Dispatches[i]
 	return driver.Dispatch{Pipeline: d.Pipeline, Arguments: x.memory.arguments[e.Name][i],
-		Grid: [3]uint32{uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2])}}
+		Grid: [3]uint32{uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2])}, Cost: d.Cost}
 }
 
 // Device names the device.
@@ -162,6 +163,8 @@ func (x *Executor) bytes(name string) ([]byte, error) {
 		return nil, fmt.Errorf("plan has no region %q", name)
 	case r.small:
 		return x.last.back.Bytes()[r.back : r.back+r.bytes], nil
+	case r.mapped() != nil:
+		return r.mapped(), x.settle()
 	}
 	if x.results[name] == nil {
 		work, err := x.dev.Record(driver.Stage{Copies: []driver.Copy{r.to(x.memory.back, r.back, 0, r.bytes)}})

@@ -31,6 +31,14 @@ type place struct {
 
 func (p place) address() uint64 { return p.buf.Address() + uint64(p.at) }
 
+// mapped is its bytes where they are in the host's memory, else nil.
+func (p place) mapped() []byte {
+	if b := p.buf.Bytes(); b != nil {
+		return b[p.at : p.at+p.bytes : p.at+p.bytes]
+	}
+	return nil
+}
+
 // to copies n bytes at offset of the place to memory m, from copies them back.
 func (p place) to(m driver.Memory, at, offset, n int64) driver.Copy {
 	return driver.Copy{To: m, ToAt: at, From: p.buf, FromAt: p.at + offset, Bytes: n}
@@ -44,6 +52,7 @@ func (p place) from(m driver.Memory, at, offset, n int64) driver.Copy {
 type memory struct {
 	dev       driver.Device
 	weights   map[string]place
+	there     bool             // the weights were in their places from the beginning
 	regions   map[string]place // tables, caches, step block and io, by name
 	arena     driver.Memory
 	step      driver.Memory         // the step block
@@ -55,16 +64,13 @@ type memory struct {
 
 func newMemory(ctx context.Context, dev driver.Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*memory, error) {
 	m := &memory{dev: dev, weights: map[string]place{}, regions: map[string]place{}, arguments: map[string][][]uint64{}}
-	up, err := newUploader(dev, min(stagingBytes, uploads(plan)), progress)
-	if err != nil {
-		return nil, err
-	}
+	up := newUploader(dev, min(stagingBytes, uploads(plan)), progress)
 	defer up.close()
 	for _, f := range []func() error{
-		func() error { return m.placeWeights(plan) },
+		func() error { return m.placeWeights(ctx, plan) },
 		func() error { return m.placeRegions(plan) },
-		func() error { return contents.Weights(ctx, plan, src, writer(up, m.weights)) },
-		func() error { return contents.Tables(ctx, plan, writer(up, m.regions)) },
+		func() error { return m.fillWeights(ctx, plan, src, up) },
+		func() error { return contents.Tables(ctx, plan, writer(up, m.regions, nil)) },
 		func() error { return m.findArguments(plan) },
 		up.flush,
 	} {
@@ -87,10 +93,22 @@ func uploads(plan *plans.Plan) int64 {
 	return int64(l)
 }
 
-// writer uploads to places.
-func writer(up *uploader, places map[string]place) contents.Writer {
+// writer fills places that are in the host's memory, and uploads to the others; filled gets the bytes of the first
+// kind, of which the uploader knows nothing.
+func writer(up *uploader, places map[string]place, filled func(int64)) contents.Writer {
 	return func(name string, bytes int64, fill func(p []byte, at int64) error) error {
-		return up.write(places[name].buf, places[name].at, bytes, fill)
+		to := places[name].mapped()
+		if to == nil {
+			return up.write(places[name].buf, places[name].at, bytes, fill)
+		}
+		if int64(len(to)) != bytes {
+			return fmt.Errorf("%d bytes for a region of %d", bytes, len(to))
+		}
+		err := contents.Fill(to, 0, fill)
+		if err == nil && filled != nil {
+			filled(bytes)
+		}
+		return err
 	}
 }
 
@@ -145,12 +163,37 @@ func (p *pool) allocate(places map[string]place) error {
 	return nil
 }
 
-func (m *memory) placeWeights(plan *plans.Plan) error {
+func (m *memory) placeWeights(ctx context.Context, plan *plans.Plan) (err error) {
+	if own, ok := m.dev.(driver.Shelf); ok {
+		var each []driver.Memory
+		if each, m.there, err = own.Weights(ctx, plan); err != nil {
+			return err
+		}
+		for i, w := range plan.Weights {
+			m.weights[w.Name] = place{buf: each[i], bytes: w.Bytes, back: -1}
+		}
+		return nil
+	}
 	p := pool{dev: m.dev}
 	for _, w := range plan.Weights {
 		p.add(w.Name, w.Bytes)
 	}
 	return p.allocate(m.weights)
+}
+
+// fillWeights brings weights into their layouts, unless they are there.
+func (m *memory) fillWeights(ctx context.Context, plan *plans.Plan, src *plans.Source, up *uploader) error {
+	if m.there {
+		up.report(plan.WeightBytes())
+		return nil
+	}
+	if err := contents.Weights(ctx, plan, src, writer(up, m.weights, up.report)); err != nil {
+		return err
+	}
+	if own, ok := m.dev.(driver.Shelf); ok {
+		own.Filled(ctx)
+	}
+	return nil
 }
 
 func (m *memory) placeRegions(plan *plans.Plan) error {
@@ -193,9 +236,12 @@ func (m *memory) placeResults(plan *plans.Plan, small layout) (err error) {
 	var large layout
 	for _, r := range plan.Memory.IO {
 		p := m.regions[r.Name]
-		if p.small = ids[r.Name]; p.small {
+		switch p.small = ids[r.Name]; {
+		case p.small:
 			p.back = small.next(r.Bytes)
-		} else {
+		case p.mapped() != nil:
+			p.back = 0 // where it is
+		default:
 			p.back = large.next(r.Bytes)
 		}
 		m.regions[r.Name] = p
@@ -213,7 +259,7 @@ func (m *memory) findArguments(plan *plans.Plan) error {
 		for _, d := range e.Dispatches {
 			list := make([]uint64, len(d.Args))
 			for i, a := range d.Args {
-				p, err := m.locate(a, 0)
+				p, err := m.locate(a, a.Bytes)
 				if err != nil {
 					return fmt.Errorf("%s: %s: argument %s: %w", e.Name, d.Site, a.Name, err)
 				}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
@@ -104,7 +105,7 @@ func (x *Executor) Submit(ctx context.Context, launches ...Launch) (Ticket, erro
 	if s == nil {
 		return 0, fmt.Errorf("device %s: %d submissions are open, wait for one of them", x.info.Name, Open)
 	}
-	var works []driver.Work
+	works := x.works[:0]
 	if x.dirty {
 		works = append(works, s.put(x.memory))
 	}
@@ -128,6 +129,7 @@ func (x *Executor) Submit(ctx context.Context, launches ...Launch) (Ticket, erro
 	if alone && len(launches) == 1 {
 		s.replay = replay{launches[0].Entry.Name, launches[0].Times}
 	}
+	x.works = works
 	fence, err := x.dev.Submit(works...)
 	if err != nil {
 		return 0, err
@@ -153,24 +155,23 @@ func (x *Executor) seat() (free *seat, all bool) {
 // Wait waits for the end of a submission, or until the caller loses interest; it is given up then. Behind it Ints tells
 // what the submission chose, until its seat is taken by another.
 func (x *Executor) Wait(ctx context.Context, t Ticket) error {
-	for _, s := range x.seats {
-		if t == 0 || s.fence != driver.Fence(t) {
-			continue
-		}
-		defer func() { s.fence = 0 }()
-		if err := x.watch(s.fence, x.took[s.replay]); err != nil {
-			return err
-		}
-		if err := x.await(ctx, s.fence); err != nil {
-			return err
-		}
-		if s.replay.entry != "" {
-			x.took[s.replay] = time.Since(s.began)
-		}
-		x.last = s
-		return nil
+	i := slices.IndexFunc(x.seats[:], func(s *seat) bool { return t != 0 && s.fence == driver.Fence(t) })
+	if i < 0 {
+		return fmt.Errorf("device %s: submission %d is not open", x.info.Name, t)
 	}
-	return fmt.Errorf("device %s: submission %d is not open", x.info.Name, t)
+	s := x.seats[i]
+	defer func() { s.fence = 0 }()
+	if err := x.watch(s.fence, x.took[s.replay]); err != nil {
+		return err
+	}
+	if err := x.await(ctx, s.fence); err != nil {
+		return err
+	}
+	if s.replay.entry != "" {
+		x.took[s.replay] = time.Since(s.began)
+	}
+	x.last = s
+	return nil
 }
 
 // watch sleeps for most of the time that a submission is expected to take, then looks
@@ -201,6 +202,9 @@ func (x *Executor) await(ctx context.Context, f driver.Fence) error {
 		}
 		if ctx.Err() != nil {
 			x.givenUp = max(x.givenUp, f)
+			if s, ok := x.dev.(driver.Stopper); ok {
+				s.Stop(f)
+			}
 			return ctx.Err()
 		}
 	}

@@ -17,6 +17,7 @@ const uploadTimeout = time.Minute
 // for one goroutine.
 type uploader struct {
 	dev      driver.Device
+	chunk    int64 // bytes of a staging buffer
 	stages   [2]staging
 	current  int
 	progress func(bytes int64)
@@ -31,19 +32,18 @@ type staging struct {
 	pending driver.Fence // the submission that reads it, 0 when there is none
 }
 
-// newUploader makes an uploader with staging buffers of chunk bytes each.
+// newUploader makes an uploader with staging buffers of chunk bytes each, once something is written.
 // progress, if not nil, is called with the number of bytes of each finished
 // staging buffer.
-func newUploader(dev driver.Device, chunk int64, progress func(bytes int64)) (*uploader, error) {
-	u := &uploader{dev: dev, progress: progress}
-	for i := range u.stages {
-		var err error
-		if u.stages[i].memory, err = dev.Alloc(chunk, driver.Upload); err != nil {
-			u.close()
-			return nil, err
-		}
+func newUploader(dev driver.Device, chunk int64, progress func(bytes int64)) *uploader {
+	return &uploader{dev: dev, chunk: chunk, progress: progress}
+}
+
+// report says that so many bytes have arrived.
+func (u *uploader) report(bytes int64) {
+	if u.progress != nil {
+		u.progress(bytes)
 	}
-	return u, nil
 }
 
 // write writes size bytes to memory at the offset. fill is called with pieces of
@@ -51,14 +51,19 @@ func newUploader(dev driver.Device, chunk int64, progress func(bytes int64)) (*u
 // offset, shall be. The memory of p may be slow to read. The write is done after flush;
 // writes before one flush must not overlap.
 func (u *uploader) write(to driver.Memory, offset, size int64, fill func(p []byte, at int64) error) error {
-	chunk := u.stages[0].memory.Size()
 	for at := int64(0); at < size; {
-		n := min(size-at, chunk)
+		n := min(size-at, u.chunk)
 		s := &u.stages[u.current]
 		if err := u.settle(s); err != nil {
 			return err
 		}
-		if s.used+n > chunk {
+		if s.memory == nil {
+			var err error
+			if s.memory, err = u.dev.Alloc(u.chunk, driver.Upload); err != nil {
+				return err
+			}
+		}
+		if s.used+n > u.chunk {
 			if err := u.submit(); err != nil {
 				return err
 			}
@@ -103,9 +108,7 @@ func (u *uploader) settle(s *staging) error {
 	}
 	s.work.Free()
 	s.pending, s.work, s.used, s.copies = 0, nil, 0, s.copies[:0]
-	if u.progress != nil {
-		u.progress(done)
-	}
+	u.report(done)
 	return nil
 }
 

@@ -20,8 +20,7 @@ func uploadTo(t *testing.T, chunk, bytes int64, progress func(int64)) (u *upload
 		return m
 	}
 	b, back := alloc(driver.Local), alloc(driver.Readback)
-	u, err := newUploader(d, chunk, progress)
-	check(t, err)
+	u = newUploader(d, chunk, progress)
 	t.Cleanup(u.close)
 	return u, b, func() []byte {
 		w, err := d.Record(driver.Stage{Copies: []driver.Copy{{To: back, From: b, Bytes: bytes}}})

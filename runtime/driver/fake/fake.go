@@ -24,6 +24,7 @@ type Kernel func(arguments [][]byte, grid [3]uint32)
 type Device struct {
 	Largest int64 // bytes of an allocation; 0 for any
 	Most    int64 // bytes of all; 0 for any
+	Shared  bool  // all memory is the host's
 	// Fail is asked at every call of a verb, with the calls of it before, and at every submission that runs, as "run".
 	// An error is what the call returns; with driver.ErrLost in it the device is lost from then on. It must not call
 	// the device.
@@ -139,7 +140,7 @@ func (d *Device) Alloc(bytes int64, kind driver.Kind) (driver.Memory, error) {
 func (m *memory) Address() uint64 { return m.address }
 func (m *memory) Size() int64     { return int64(len(m.bytes)) }
 func (m *memory) Bytes() []byte {
-	if m.kind == driver.Local {
+	if m.kind == driver.Local && !m.dev.Shared {
 		return nil
 	}
 	return m.bytes
