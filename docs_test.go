@@ -120,7 +120,7 @@ func passRows() []string {
 }
 
 func orderRows() []string {
-	rows := header("before", "after", "because")
+	rows := header("earlier pass", "later pass", "because")
 	for _, o := range passes.Orders {
 		rows = append(rows, row(o.Before, o.After, o.Reason))
 	}

@@ -50,7 +50,7 @@ var layers = []struct {
 	{"codegen/kernels/kerneltest", []string{"codegen/kernel", "codegen/kernels", "codegen/kernels/weight", "codegen/radv", "codegen/strategy", "codegen/target", "internal/rdna", "internal/synth", "ir", "plans", "runtime/vulkan", "spirv"}},
 	{"codegen/strategy", []string{"codegen/kernels", "codegen/target", "ir", "plans"}},
 	// The one compiler-side package that opens a device: a driver compiles for it.
-	{"codegen/radv", []string{"plans", "runtime/vulkan"}},
+	{"codegen/radv", []string{"internal/private", "plans", "runtime/vulkan"}},
 	{"codegen/radv/emulate", []string{"codegen/radv", "internal/rdna", "ir", "plans", "runtime/driver"}},
 	{"codegen/radvpeer", []string{"codegen", "codegen/kernel", "codegen/kernels", "codegen/radv", "codegen/target", "internal/rdna", "ir"}},
 	// A driver knows plans and its device; what runs plans on it is above.

@@ -131,7 +131,7 @@ type Entry struct {
 	Rows       int    // rows of a step, at most
 	Run        int    // those of one sequence, at most
 	Class      string // which bits rows have: "exact", those of a step of the row alone, or "prompt"
-	Reach      int    // what is left of a prompt, at most, when it takes the next step; at least Rows
+	Reach      int    // what is left of a prompt, at most, when it takes the next step; at least Run
 	Logits     string // region of the logits in Memory.IO; of embed: of vectors
 	Next       string // region of the chosen ids in Memory.IO; empty for score and embed
 	Dispatches []Dispatch

@@ -20,7 +20,7 @@ type rule struct {
 var rules = []rule{
 	{plans.Rule{Name: "code", Doc: "the code has the entry point, arguments and open constants that its module names, and the workgroup size and shared memory of its pipelines"}, checkCode},
 	{plans.Rule{Name: "effects", Doc: "a module stores to the arguments that its dispatches declare as written, loads those that they declare as read, and reaches no other memory"}, checkEffects},
-	{plans.Rule{Name: "overlap", Doc: "the module of a dispatch that begins early waits for the one before; until then it loads, apart from prefetches, nothing if it says that it waits first, else only weights, tables and what the one before does not write; for the last, past the L1 cache, and the one before lets it begin behind its own wait"}, checkOverlap},
+	{plans.Rule{Name: "overlap", Doc: "the module of a dispatch that begins early waits for the dispatch before it. Until then, prefetches apart, it loads nothing (`waits`), or only weights, tables and data that the one before does not write (`loads`). Loads of such data bypass the L1 cache, and the one before permits the early start only after its own wait"}, checkOverlap},
 	{plans.Rule{Name: "capabilities", Doc: "the plan requires every device feature that its modules use"}, checkCapabilities},
 }
 
