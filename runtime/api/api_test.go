@@ -290,6 +290,35 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
+// TestRender: a router gets the tokens that the same request would have the model read, and nothing is generated.
+func TestRender(t *testing.T) {
+	x := newFixture(t, nil)
+	tokens := func(v any) string { return strings.Join(strings.Fields(fmt.Sprint(v)), " ") }
+	for _, q := range []string{body(""), body(`, "tools": [{"type": "function", "function": {"name": "f"}}], "chat_template_kwargs": {"enable_thinking": false}`)} {
+		x.do("POST", "/v1/chat/completions", q)
+		want, asked := tokens(x.fake.last().Prompt), len(x.fake.requests)
+		status, b := x.do("POST", "/v1/chat/completions/render", q)
+		if have := tokens(get(t, b, "token_ids")); status != 200 || have != want || get(t, b, "features") != nil || get(t, b, "request_id") == "" {
+			t.Errorf("%d %s, want %s", status, b, want)
+		}
+		if len(x.fake.requests) != asked {
+			t.Error("it generates")
+		}
+	}
+	x.do("POST", "/v1/completions", `{"prompt": "func"}`)
+	want := tokens(x.fake.last().Prompt)
+	_, b := x.do("POST", "/completions/render", `{"prompt": ["func"]}`)
+	if have := tokens(get(t, b, 0, "token_ids")); have != want {
+		t.Errorf("%s, want %s", b, want)
+	}
+	if _, b = x.do("POST", "/v1/completions/render", `{"prompt": [[5, 6, 7], [8]]}`); tokens(get(t, b, 0, "token_ids")) != "[5 6 7]" || tokens(get(t, b, 1, "token_ids")) != "[8]" {
+		t.Errorf("%s", b)
+	}
+	if status, b := x.do("POST", "/v1/completions/render", `{}`); status != 400 || get(t, b, "error", "param") != "prompt" {
+		t.Errorf("%d %s", status, b)
+	}
+}
+
 func TestRefusals(t *testing.T) {
 	x := newFixture(t, nil)
 	chat, completion, message, response := "/v1/chat/completions", "/v1/completions", "/v1/messages", "/v1/responses"

@@ -182,6 +182,8 @@ func TestLongText(t *testing.T) {
 		{"/v1/chat/completions", `{"messages": [{"role": "user", "content": "` + long + `"}]}`},
 		{"/v1/messages", `{"max_tokens": 1, "messages": [{"role": "user", "content": "` + long + `"}]}`},
 		{"/v1/messages/count_tokens", `{"messages": [{"role": "user", "content": "` + long + `"}]}`},
+		{"/v1/chat/completions/render", `{"messages": [{"role": "user", "content": "` + long + `"}]}`},
+		{"/v1/completions/render", `{"prompt": "` + long + `"}`},
 	} {
 		status, b := x.do("POST", c.path, c.body)
 		if status != 400 || !matches("maximum context length is 2048 tokens.* at least (2049|2050) tokens|prompt is too long: at least (2049|2050) tokens > 2048 maximum", b) {
@@ -197,6 +199,7 @@ func TestLongText(t *testing.T) {
 func TestLimitsOfText(t *testing.T) {
 	for path, b := range map[string]string{
 		"/tokenize": `{"content": "a"}`, "/detokenize": `{"tokens": [1]}`, "/apply-template": body(""), "/v1/messages/count_tokens": body(""),
+		"/v1/chat/completions/render": body(""), "/v1/completions/render": `{"prompt": "a"}`,
 	} {
 		x := newFixture(t, func(o *Options) { o.Keys = []Key{{Key: "one", Requests: 2}} })
 		for i, want := range []int{200, 200, 429} {

@@ -25,7 +25,7 @@ func FuzzBodies(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	x := newFixture(f, nil)
-	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens", "/tokenize", "/detokenize", "/apply-template",
+	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens", "/v1/chat/completions/render", "/v1/completions/render", "/tokenize", "/detokenize", "/apply-template",
 		"/v1/responses/input_tokens", "/api/chat", "/api/generate", "/api/embed", "/api/show", "/completion", "/infill"}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		for _, path := range paths {

@@ -561,11 +561,11 @@ func handleCount(c *call) error {
 	if err := c.admit(); err != nil {
 		return err
 	}
-	n, err := c.promptTokens(tq)
+	ids, err := c.prompt(tq)
 	if err != nil {
 		return err
 	}
 	return c.reply(struct {
 		Tokens int `json:"input_tokens"`
-	}{n})
+	}{len(ids)})
 }

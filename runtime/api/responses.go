@@ -536,12 +536,12 @@ func handleInputTokens(c *call) error {
 	if err != nil {
 		return err
 	}
-	n, err := c.promptTokens(tq)
+	ids, err := c.prompt(tq)
 	if err != nil {
 		return err
 	}
 	return c.reply(struct {
 		Object string `json:"object"`
 		Tokens int    `json:"input_tokens"`
-	}{"response.input_tokens", n})
+	}{"response.input_tokens", len(ids)})
 }

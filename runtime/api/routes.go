@@ -5,6 +5,8 @@ func routes() []route {
 	return []route{
 		{"POST", "/v1/chat/completions", true, false, openai, handleChat},
 		{"POST", "/v1/completions", true, false, openai, handleCompletion},
+		{"POST", "/v1/chat/completions/render", true, false, openai, handleChatRender},
+		{"POST", "/v1/completions/render", true, false, openai, handleCompletionRender},
 		{"POST", "/v1/embeddings", true, false, openai, handleEmbeddings},
 		{"POST", "/v1/responses", false, false, openai, handleResponses},
 		{"POST", "/v1/responses/input_tokens", false, false, openai, handleInputTokens},

@@ -67,21 +67,21 @@ func (c *call) prepare(q *talkRequest) (*Model, *chat.Conversation, error) {
 	}, nil
 }
 
-// promptTokens counts the tokens of a conversation.
-func (c *call) promptTokens(q *talkRequest) (int, error) {
+// prompt returns the tokens of a conversation.
+func (c *call) prompt(q *talkRequest) (ids []int32, err error) {
 	m, conv, err := c.prepare(q)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	n := 0
 	err = c.text(func(ctx context.Context) error {
 		turn, err := m.turn(ctx, *conv, talk.Options{Resume: q.resume})
 		if err == nil {
-			n = len(turn.Request.Prompt)
+			ids = turn.Request.Prompt
 		}
 		return err
 	})
-	return n, err
+	c.forget()
+	return ids, err
 }
 
 // converse makes the sequences that answer a conversation.
