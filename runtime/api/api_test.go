@@ -290,11 +290,16 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
-// TestRender: a router gets the tokens that the same request would have the model read, and nothing is generated.
+// TestRender: a router gets the tokens that the same request would have the model read, and nothing is generated. The
+// exchanges are those of llm-d-router's tests at ebab687 (vllm_http_test.go): a text or several, messages, tools and
+// their calls, the model's name put in.
 func TestRender(t *testing.T) {
 	x := newFixture(t, nil)
 	tokens := func(v any) string { return strings.Join(strings.Fields(fmt.Sprint(v)), " ") }
-	for _, q := range []string{body(""), body(`, "tools": [{"type": "function", "function": {"name": "f"}}], "chat_template_kwargs": {"enable_thinking": false}`)} {
+	const history = `{"model": "gopher", "messages": [{"role": "user", "content": "weather?"},
+		{"role": "assistant", "content": null, "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{\"city\": \"Zurich\"}"}}]},
+		{"role": "tool", "tool_call_id": "c1", "content": "sunny"}], "tools": [{"type": "function", "function": {"name": "f"}}]}`
+	for _, q := range []string{body(""), history, body(`, "tools": [{"type": "function", "function": {"name": "f"}}], "chat_template_kwargs": {"enable_thinking": false}`)} {
 		x.do("POST", "/v1/chat/completions", q)
 		want, asked := tokens(x.fake.last().Prompt), len(x.fake.requests)
 		status, b := x.do("POST", "/v1/chat/completions/render", q)
@@ -307,7 +312,7 @@ func TestRender(t *testing.T) {
 	}
 	x.do("POST", "/v1/completions", `{"prompt": "func"}`)
 	want := tokens(x.fake.last().Prompt)
-	_, b := x.do("POST", "/completions/render", `{"prompt": ["func"]}`)
+	_, b := x.do("POST", "/completions/render", `{"model": "gopher", "prompt": ["func", "b"]}`)
 	if have := tokens(get(t, b, 0, "token_ids")); have != want {
 		t.Errorf("%s, want %s", b, want)
 	}
@@ -763,6 +768,7 @@ func TestMetrics(t *testing.T) {
 		`vllm:num_requests_waiting{model_name="gopher"} 0`,
 		`vllm:num_requests_running{model_name="gopher"} 0`,
 		`vllm:kv_cache_usage_perc{model_name="gopher"} 0`,
+		`vllm:cache_config_info{block_size="1",model_name="gopher",num_gpu_blocks="4096"} 1`,
 		`vllm:time_to_first_token_seconds_count{model_name="gopher"} 1`,
 		`vllm:request_prompt_tokens_count{model_name="gopher"} 1`,
 		`zincrun_model_loaded{model_name="gopher"} 1`,
