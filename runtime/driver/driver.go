@@ -4,13 +4,14 @@
 //
 // The executor calls the verbs in this order:
 //
-//	Load, beside Alloc and uploads      once, when a plan is opened
-//	Record                              once an entry, and once for each copy that repeats
+//	Load, Record                        when a plan is opened: once, and once an entry, beside Alloc and uploads
+//	Record                              once for each copy that repeats
 //	Submit, Wait                        every step
 //	Clock, Record, Submit, Wait, Read   to time dispatches
 //	Close                               at the end, also where something before failed
 //
-// Load runs beside the other verbs; those come from one goroutine.
+// Load, and Record behind it, run beside the other verbs while a plan is opened; those, and all verbs later, come from
+// one goroutine.
 package driver
 
 import (
@@ -109,10 +110,17 @@ type Stage struct {
 
 // Dispatch runs a pipeline of the loaded plan.
 type Dispatch struct {
-	Pipeline  int        // index in the plan
-	Arguments []uint64   // addresses, in the order of the kernel's arguments
-	Grid      [3]uint32  // workgroups
-	Cost      plans.Cost // by the plan
+	Pipeline  int       // index in the plan
+	Arguments []uint64  // addresses, in the order of the kernel's arguments
+	Grid      [3]uint32 // workgroups
+	// Queue has dispatches of a stage that run one behind the other, those of different queues at once, where the
+	// device has queues; it is less than ir.Queues.
+	Queue int
+	// Early says that the dispatch may begin while the one before it in the work runs, for whose end its kernel waits
+	// itself. Both are alone in their stages, on queue 0. Only plans for devices that have this say so.
+	Early bool
+	Site  string     // where it is in the plan, for errors
+	Cost  plans.Cost // what it is expected to take
 }
 
 // Copy copies bytes between allocations that do not overlap there.

@@ -98,17 +98,20 @@ func (x *Executor) stages(e *plans.Entry) []driver.Stage {
 	for from, to := range e.Batches() {
 		var s driver.Stage
 		for i := from; i < to; i++ {
-			s.Dispatches = append(s.Dispatches, x.dispatch(e, i))
+			d := x.dispatch(e, i)
+			d.Queue, d.Early = e.Dispatches[i].Queue, e.Dispatches[i].BeginsEarly()
+			s.Dispatches = append(s.Dispatches, d)
 		}
 		stages = append(stages, s)
 	}
 	return stages
 }
 
+// dispatch is a dispatch of the entry as it is alone in a stage.
 func (x *Executor) dispatch(e *plans.Entry, i int) driver.Dispatch {
 	d := &e.Dispatches[i]
 	return driver.Dispatch{Pipeline: d.Pipeline, Arguments: x.memory.arguments[e.Name][i],
-		Grid: [3]uint32{uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2])}, Cost: d.Cost}
+		Grid: [3]uint32{uint32(d.Grid[0]), uint32(d.Grid[1]), uint32(d.Grid[2])}, Site: d.Site, Cost: d.Cost}
 }
 
 // Device names the device.

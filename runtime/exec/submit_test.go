@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/driver/fake"
 )
@@ -93,6 +94,28 @@ type stopper struct {
 }
 
 func (s *stopper) Stop(f driver.Fence) { s.stopped = f }
+
+// TestOrder: the device is told each dispatch's queue and early start, but where it runs alone.
+func TestOrder(t *testing.T) {
+	plan := toyPlan()
+	e := &plan.Entries[0]
+	e.Dispatches[2].Queue, e.Dispatches[3].Early = 1, ir.WaitsFirst
+	d := fake.New(kernels)
+	x, err := New(t.Context(), d, plan, nil, nil)
+	check(t, err)
+	defer x.Close()
+	d.Log()
+	begin(t, x, 5)
+	check(t, x.Run(t.Context(), e, 1))
+	_, err = x.Profile(t.Context(), e, 1)
+	check(t, err)
+	log := d.Log()
+	for i, want := range []string{"{embed} {thrice, seven on queue 1} {head early} {advance}", "{} {embed} {thrice} {seven} {head} {advance}"} {
+		if !strings.Contains(log[i], want) {
+			t.Errorf("submitted %s, want %s", log[i], want)
+		}
+	}
+}
 
 // TestSeveralEntries: entries of one submission run one behind the other, and the ids of each come back.
 func TestSeveralEntries(t *testing.T) {

@@ -189,7 +189,14 @@ func (d *Device) Record(stages ...driver.Stage) (driver.Work, error) {
 		w.stages[i].Copies = slices.Clone(s.Copies)
 		var parts []string
 		for _, p := range s.Dispatches {
-			parts = append(parts, d.module(p.Pipeline))
+			part := d.module(p.Pipeline)
+			if p.Queue != 0 {
+				part += fmt.Sprintf(" on queue %d", p.Queue)
+			}
+			if p.Early {
+				part += " early"
+			}
+			parts = append(parts, part)
 		}
 		for _, c := range s.Copies {
 			if c.Bytes <= 0 || c.ToAt < 0 || c.FromAt < 0 || c.ToAt+c.Bytes > c.To.Size() || c.FromAt+c.Bytes > c.From.Size() {
