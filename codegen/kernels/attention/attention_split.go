@@ -68,7 +68,7 @@ func AttentionSplitCandidates(s *site.Site) []site.Candidate {
 func matchSplit(s *site.Site) *splitKernel {
 	k := &splitKernel{}
 	h := &headsGroup{ctx: s.Program.Ctx, wave: s.Target.Wave}
-	var heads, rest, joined []*ir.Op
+	var joined []*ir.Op
 	if i := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == "head_join" }); i >= 0 {
 		q := h.addLatent(s, s.Group.Ops[i])
 		if q == nil {
@@ -76,7 +76,29 @@ func matchSplit(s *site.Site) *splitKernel {
 		}
 		joined = q.latent.ops
 	}
-	for _, op := range s.Group.Ops {
+	heads, rest := k.sort(s.Group.Ops, joined)
+	if k.op == nil || (k.op.Kind.Name == "attention_split") != (k.merge != nil) || k.merge != nil && k.merge.Args[0] != k.op.Result {
+		return nil
+	}
+	last := k.op
+	if k.merge != nil {
+		last = k.merge
+	}
+	var gate headGate
+	if gate, k.result = gateOf(s, last, rest); k.result == nil || k.merge != nil && k.op.Attrs.Int("rows") != 1 {
+		return nil
+	}
+	var ok bool
+	if k.attentionShape, ok = attentionOf(s, k.op, gate); !ok || !k.rows.Exact || !k.takeHeads(s, h, heads) || !k.shape(s) {
+		return nil
+	}
+	return k
+}
+
+// sort finds attention and merge among the ops of a group. heads are those that prepare q, k and v, rest are the
+// others; joined are in neither.
+func (k *splitKernel) sort(ops, joined []*ir.Op) (heads, rest []*ir.Op) {
+	for _, op := range ops {
 		if slices.Contains(joined, op) {
 			continue
 		}
@@ -91,29 +113,19 @@ func matchSplit(s *site.Site) *splitKernel {
 			rest = append(rest, op)
 		}
 	}
-	if k.op == nil || (k.op.Kind.Name == "attention_split") != (k.merge != nil) || k.merge != nil && k.merge.Args[0] != k.op.Result {
-		return nil
-	}
 	rest = slices.DeleteFunc(rest, func(op *ir.Op) bool { // slices of what is normed or rotated
-		of := op.Kind.Name == "head_slice" && (op.Result == k.op.Args[0] ||
+		of := op.Kind.Name == "head_slice" && (k.op != nil && op.Result == k.op.Args[0] ||
 			slices.ContainsFunc(heads, func(h *ir.Op) bool { return h.Args[0] == op.Result }))
 		if of {
 			heads = append([]*ir.Op{op}, heads...)
 		}
 		return of
 	})
-	last := k.op
-	if k.merge != nil {
-		last = k.merge
-	}
-	var gate headGate
-	if gate, k.result = gateOf(s, last, rest); k.result == nil || k.merge != nil && k.op.Attrs.Int("rows") != 1 {
-		return nil
-	}
-	var ok bool
-	if k.attentionShape, ok = attentionOf(s, k.op, gate); !ok || !k.rows.Exact || !k.takeHeads(s, h, heads) {
-		return nil
-	}
+	return heads, rest
+}
+
+// shape decides how lanes and subgroups share the work; false if they cannot.
+func (k *splitKernel) shape(s *site.Site) bool {
 	if k.merge != nil && len(k.merge.Args) > 1 {
 		k.sinks = k.merge.Args[1]
 	}
@@ -124,11 +136,11 @@ func matchSplit(s *site.Site) *splitKernel {
 	k.asks = early && !k.ahead
 	k.divide(s.Target)
 	if k.lanes && (k.fresh() && !k.freshOnLanes() || k.attentionShape.gate.half) {
-		return nil
+		return false
 	}
 	k.mergers = 1
 	if k.wide && k.together()*k.headDim/4 != k.subgroups*k.wave { // see mergeKept
-		return nil
+		return false
 	}
 	if lanes, quads := k.subgroups*k.wave, k.share*k.headDim/4; s.Target.LoadsEarly() && k.merge != nil && lanes%quads == 0 {
 		if n := lanes / quads; n <= k.subgroups { // each keeps its sums where a subgroup had them
@@ -138,10 +150,7 @@ func matchSplit(s *site.Site) *splitKernel {
 	if k.merge != nil {
 		k.counts = site.Arrivals(s, k.rows.Max*k.heads/k.share)
 	}
-	if k.subgroups == 0 || k.merge != nil && k.counts == nil {
-		return nil
-	}
-	return k
+	return k.subgroups != 0 && (k.merge == nil || k.counts != nil)
 }
 
 // takeHeads makes the chains of the ops before the attention, beside that of h, if it has one.
