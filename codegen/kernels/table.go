@@ -16,7 +16,9 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/recurrent"
 	"github.com/zincc-dev/zincc/codegen/kernels/rowwise"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
 )
 
 // Site, Candidate, Operand, Rewrite and Tiling are the interface between families and the rest of the compiler.
@@ -31,6 +33,7 @@ type (
 // Family is one row of the kernel table.
 type Family struct {
 	Name string
+	On   Devices
 	Doc  string
 	// Candidates returns all ways to compute the site, best guess first as far as the family can tell;
 	// none if the group belongs to other families. Measurements decide nothing here:
@@ -43,12 +46,26 @@ type Family struct {
 	Wants func(s *Site) []Rewrite
 }
 
+// Devices says where the kernels of a family run.
+type Devices int
+
+const (
+	everywhere Devices = iota
+	gpus
+	processors
+)
+
+// has reports whether t is one of them.
+func (d Devices) has(t *target.Target) bool {
+	return d == everywhere || (d == processors) == (t.Backend == plans.CPU)
+}
+
 // Wants asks every family what must change around s so that its kernels can take it. Passes
 // apply what they accept and ask again, since further wants may depend on it.
 func Wants(s *Site) []Rewrite {
 	var all []Rewrite
 	for _, f := range families {
-		if f.Wants != nil {
+		if f.Wants != nil && f.On.has(s.Target) {
 			for _, w := range f.Wants(s) {
 				w.Family = f.Name
 				all = append(all, w)
@@ -70,7 +87,7 @@ func Candidates(s *Site, of ...string) []Candidate {
 		at := *s
 		at.Target = &on
 		for _, f := range families {
-			if len(of) > 0 && !slices.Contains(of, f.Name) {
+			if !f.On.has(s.Target) || len(of) > 0 && !slices.Contains(of, f.Name) {
 				continue
 			}
 			for _, c := range f.Candidates(&at) {
@@ -105,43 +122,43 @@ func Find(s *Site, call *ir.Call) *Candidate {
 // families is the kernel table. Its order is that of the listing, not of
 // preference: package strategy ranks the candidates of all families.
 var families = []Family{
-	{"embed", "embedding: rows of a table, dequantized", rowwise.EmbedCandidates, nil},
-	{"rows", "on processors: projections of any number of rows, also of experts, a row of the weights in each lane", matmul.RowsCandidates, matmul.RowsWants},
-	{"gemm_fixed", "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, on matrices of f16 whose fragments the lanes fill", matmul.GemmFixedCandidates, matmul.GemmFixedWants},
-	{"gemv", "projections of few rows: norm, weights of any format, bias, GLU, residual", matmul.GemvCandidates, matmul.GemvWants},
-	{"gemm_wgmma", "projections of many rows: as gemm_fragment, with products of four subgroups (wgmma); products of gate and up also in tiles", matmul.GemmWgmmaCandidates, matmul.GemmWgmmaWants},
-	{"gemm_fragment", "projections of many rows, on matrices of f16 whose fragments the lanes fill with weights", matmul.GemmFragmentCandidates, matmul.GemmFragmentWants},
-	{"gemm_coop", "projections of many rows, on cooperative matrices of f16 loaded from shared memory", matmul.GemmCoopCandidates, matmul.GemmCoopWants},
-	{"gemm_float", "projections of many rows with weights of f32, in tiles through shared memory; subgroups share the elements of a row", matmul.GemmFloatCandidates, nil},
-	{"gemm_lanes", "projections of many rows with weights of f32; the lanes of a subgroup share the elements of a row", matmul.GemmLanesCandidates, nil},
-	{"gemm", "projections of many rows, in tiles through shared memory", matmul.GemmCandidates, nil},
-	{"gemm_dot", "projections of many rows, with x in 8-bit fixed point and int8 dot products, in tiles through shared memory", matmul.GemmDotCandidates, matmul.GemmDotWants},
-	{"expert_gemv", "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", matmul.ExpertGemvCandidates, matmul.ExpertGemvWants},
-	{"expert_gemm", "projections of experts, for rows sorted by expert, in tiles through shared memory", matmul.ExpertGemmCandidates, nil},
-	{"expert_dot", "expert_gemm with x in 8-bit fixed point and int8 dot products", matmul.ExpertDotCandidates, matmul.ExpertDotWants},
-	{"expert_fragment", "expert_gemm on matrices of f16 whose fragments the lanes fill with weights", matmul.ExpertFragmentCandidates, nil},
-	{"expert_coop", "expert_gemm on cooperative matrices of f16", matmul.ExpertCoopCandidates, matmul.ExpertCoopWants},
-	{"expert_sort", "sorts rows and slots by expert: one workgroup an expert", matmul.ExpertSortCandidates, nil},
-	{"expert_down", "down projections of experts, weighted and summed in rank order, with a shared expert's result and the residual: one row at a time", matmul.ExpertDownCandidates, matmul.ExpertDownWants},
-	{"router", "top-k, or the weights of the chosen experts, as a dispatch of its own: one subgroup a row", matmul.RouterCandidates, nil},
-	{"router_lanes", "on processors: router for any number of experts, a slot in each lane", matmul.RouterLanesCandidates, nil},
-	{"expert_sum", "the experts' results, summed in rank order, with a gated shared expert's result and the residual, element by element", matmul.ExpertSumCandidates, nil},
-	{"heads", "heads of q and k: slices, norm, rotary embedding, Hadamard transform for quantized caches; writes k and v into their caches", attention.HeadsCandidates, nil},
-	{"attention_split", "attention of few rows, with what makes q, k and v and writes the caches; split over the cache, the last workgroup merges: one workgroup a row, KV head and split", attention.AttentionSplitCandidates, nil},
-	{"attention_merge", "merges the splits of attention of many rows, and gates the result: one workgroup a row and head", attention.AttentionMergeCandidates, nil},
-	{"attention_wgmma", "attention of many rows of one sequence with products of four subgroups (wgmma), also into tiles: one workgroup a tile of rows and heads that share a KV head", attention.AttentionWgmmaCandidates, attention.AttentionWgmmaWants},
-	{"attention_coop", "attention of many rows of one sequence on cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", attention.AttentionCoopCandidates, attention.AttentionCoopWants},
-	{"attention_lanes", "on processors: causal attention of many rows of one sequence, one workgroup a tile of rows and head, a position or a dim in each lane", attention.AttentionLanesCandidates, nil},
-	{"attention_tiled", "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attention.AttentionTiledCandidates, nil},
-	{"delta", "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", recurrent.DeltaCandidates, nil},
-	{"beside", "gated DeltaNet of one row beside the projection that gates its result: workgroups of delta, then those of gemv", besideCandidates, besideWants},
-	{"delta_chunk", "gated DeltaNet of many rows: for each chunk of 8 rows, what does not need the state, one workgroup a chunk and key head", recurrent.DeltaChunkCandidates, nil},
-	{"delta_thrice", "delta_chunked with matrix products, three of TF32 for one of f32", recurrent.DeltaThriceCandidates, nil},
-	{"delta_chunked", "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", recurrent.DeltaChunkedCandidates, nil},
-	{"conv", "causal convolution over positions and the ring of past rows, each on its own", recurrent.ConvCandidates, nil},
-	{"ssd", "Mamba2: the state of some columns of a head, token by token, one workgroup each", recurrent.SSDCandidates, nil},
-	{"argmax", "chooses the largest logit and advances the step block: one workgroup, or several that share a row and end in a last-block reduction", rowwise.ArgmaxCandidates, nil},
-	{"rownorm", "a norm as a dispatch of its own, as f32, f16, in tiles, or several of these: one workgroup a row and group, or several groups; for tiles several rows", rowwise.RowNormCandidates, nil},
-	{"tile", "lays out rows of f16 in tiles, in the order in which gemm_wgmma multiplies them", rowwise.TileCandidates, nil},
-	{"elementwise", "an add, a gate, a slice and the like as a dispatch of its own", rowwise.ElementwiseCandidates, nil},
+	{"embed", everywhere, "embedding: rows of a table, dequantized", rowwise.EmbedCandidates, nil},
+	{"rows", processors, "projections of any number of rows, also of experts, a row of the weights in each lane", matmul.RowsCandidates, matmul.RowsWants},
+	{"gemm_fixed", gpus, "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, on matrices of f16 whose fragments the lanes fill", matmul.GemmFixedCandidates, matmul.GemmFixedWants},
+	{"gemv", gpus, "projections of few rows: norm, weights of any format, bias, GLU, residual", matmul.GemvCandidates, matmul.GemvWants},
+	{"gemm_wgmma", gpus, "projections of many rows: as gemm_fragment, with products of four subgroups (wgmma); products of gate and up also in tiles", matmul.GemmWgmmaCandidates, matmul.GemmWgmmaWants},
+	{"gemm_fragment", gpus, "projections of many rows, on matrices of f16 whose fragments the lanes fill with weights", matmul.GemmFragmentCandidates, matmul.GemmFragmentWants},
+	{"gemm_coop", gpus, "projections of many rows, on cooperative matrices of f16 loaded from shared memory", matmul.GemmCoopCandidates, matmul.GemmCoopWants},
+	{"gemm_float", gpus, "projections of many rows with weights of f32, in tiles through shared memory; subgroups share the elements of a row", matmul.GemmFloatCandidates, nil},
+	{"gemm_lanes", gpus, "projections of many rows with weights of f32; the lanes of a subgroup share the elements of a row", matmul.GemmLanesCandidates, nil},
+	{"gemm", gpus, "projections of many rows, in tiles through shared memory", matmul.GemmCandidates, nil},
+	{"gemm_dot", gpus, "projections of many rows, with x in 8-bit fixed point and int8 dot products, in tiles through shared memory", matmul.GemmDotCandidates, matmul.GemmDotWants},
+	{"expert_gemv", gpus, "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", matmul.ExpertGemvCandidates, matmul.ExpertGemvWants},
+	{"expert_gemm", gpus, "projections of experts, for rows sorted by expert, in tiles through shared memory", matmul.ExpertGemmCandidates, nil},
+	{"expert_dot", gpus, "expert_gemm with x in 8-bit fixed point and int8 dot products", matmul.ExpertDotCandidates, matmul.ExpertDotWants},
+	{"expert_fragment", gpus, "expert_gemm on matrices of f16 whose fragments the lanes fill with weights", matmul.ExpertFragmentCandidates, nil},
+	{"expert_coop", gpus, "expert_gemm on cooperative matrices of f16", matmul.ExpertCoopCandidates, matmul.ExpertCoopWants},
+	{"expert_sort", everywhere, "sorts rows and slots by expert: one workgroup an expert", matmul.ExpertSortCandidates, nil},
+	{"expert_down", gpus, "down projections of experts, weighted and summed in rank order, with a shared expert's result and the residual: one row at a time", matmul.ExpertDownCandidates, matmul.ExpertDownWants},
+	{"router", everywhere, "top-k, or the weights of the chosen experts, as a dispatch of its own: one subgroup a row", matmul.RouterCandidates, nil},
+	{"router_lanes", processors, "router for any number of experts, a slot in each lane", matmul.RouterLanesCandidates, nil},
+	{"expert_sum", everywhere, "the experts' results, summed in rank order, with a gated shared expert's result and the residual, element by element", matmul.ExpertSumCandidates, nil},
+	{"heads", everywhere, "heads of q and k: slices, norm, rotary embedding, Hadamard transform for quantized caches; writes k and v into their caches", attention.HeadsCandidates, nil},
+	{"attention_split", everywhere, "attention of few rows, with what makes q, k and v and writes the caches; split over the cache, the last workgroup merges: one workgroup a row, KV head and split", attention.AttentionSplitCandidates, nil},
+	{"attention_merge", everywhere, "merges the splits of attention of many rows, and gates the result: one workgroup a row and head", attention.AttentionMergeCandidates, nil},
+	{"attention_wgmma", everywhere, "attention of many rows of one sequence with products of four subgroups (wgmma), also into tiles: one workgroup a tile of rows and heads that share a KV head", attention.AttentionWgmmaCandidates, attention.AttentionWgmmaWants},
+	{"attention_coop", everywhere, "attention of many rows of one sequence on cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", attention.AttentionCoopCandidates, attention.AttentionCoopWants},
+	{"attention_lanes", processors, "causal attention of many rows of one sequence, one workgroup a tile of rows and head, a position or a dim in each lane", attention.AttentionLanesCandidates, nil},
+	{"attention_tiled", everywhere, "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attention.AttentionTiledCandidates, nil},
+	{"delta", everywhere, "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", recurrent.DeltaCandidates, nil},
+	{"beside", gpus, "gated DeltaNet of one row beside the projection that gates its result: workgroups of delta, then those of gemv", besideCandidates, besideWants},
+	{"delta_chunk", everywhere, "gated DeltaNet of many rows: for each chunk of 8 rows, what does not need the state, one workgroup a chunk and key head", recurrent.DeltaChunkCandidates, nil},
+	{"delta_thrice", everywhere, "delta_chunked with matrix products, three of TF32 for one of f32", recurrent.DeltaThriceCandidates, nil},
+	{"delta_chunked", everywhere, "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", recurrent.DeltaChunkedCandidates, nil},
+	{"conv", everywhere, "causal convolution over positions and the ring of past rows, each on its own", recurrent.ConvCandidates, nil},
+	{"ssd", everywhere, "Mamba2: the state of some columns of a head, token by token, one workgroup each", recurrent.SSDCandidates, nil},
+	{"argmax", everywhere, "chooses the largest logit and advances the step block: one workgroup, or several that share a row and end in a last-block reduction", rowwise.ArgmaxCandidates, nil},
+	{"rownorm", everywhere, "a norm as a dispatch of its own, as f32, f16, in tiles, or several of these: one workgroup a row and group, or several groups; for tiles several rows", rowwise.RowNormCandidates, nil},
+	{"tile", everywhere, "lays out rows of f16 in tiles, in the order in which gemm_wgmma multiplies them", rowwise.TileCandidates, nil},
+	{"elementwise", everywhere, "an add, a gate, a slice and the like as a dispatch of its own", rowwise.ElementwiseCandidates, nil},
 }

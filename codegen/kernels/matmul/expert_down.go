@@ -164,7 +164,7 @@ func (g *expertDown) consistent(ops []*ir.Op, made map[*ir.Value]*downTerm) bool
 
 func ExpertDownCandidates(s *site.Site) []site.Candidate {
 	g := matchExpertDown(s)
-	if s.Target.Backend == plans.CPU || g == nil {
+	if g == nil {
 		return nil
 	}
 	var list, atOnce []site.Candidate

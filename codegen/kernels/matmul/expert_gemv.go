@@ -25,7 +25,7 @@ type expertGemv struct {
 
 func ExpertGemvCandidates(s *site.Site) []site.Candidate {
 	g := matchCutExperts(s)
-	if s.Target.Backend == plans.CPU || g == nil || g.order != nil || g.bits == 8 || !g.allF32() {
+	if g == nil || g.order != nil || g.bits == 8 || !g.allF32() {
 		return nil
 	}
 	writesIDs := g.top != nil && slices.Contains(s.Outputs, g.ids)

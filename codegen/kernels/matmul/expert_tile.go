@@ -5,7 +5,6 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // sortedGroup is an expert group over slots sorted by expert, computed in tiles of
@@ -21,7 +20,7 @@ type sortedGroup struct {
 // matchSorted returns the site's group as a sortedGroup, nil if it is none.
 func matchSorted(s *site.Site) *sortedGroup {
 	g := matchExperts(s)
-	if s.Target.Backend == plans.CPU || g == nil || g.order == nil || g.top != nil || !g.alike() {
+	if g == nil || g.order == nil || g.top != nil || !g.alike() {
 		return nil
 	}
 	for _, p := range g.projects {

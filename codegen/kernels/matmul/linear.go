@@ -77,7 +77,7 @@ type weights struct {
 // what the kernels cannot do.
 func matchLinear(s *site.Site) *linearGroup {
 	g := matchWithWorkspace(s)
-	if g == nil || g.workspace != nil || s.Target.Backend == plans.CPU { // see matchRows
+	if g == nil || g.workspace != nil {
 		return nil
 	}
 	return g
@@ -105,7 +105,7 @@ func matchOps(s *site.Site) *linearGroup {
 // which gate rows, too.
 func matchFew(s *site.Site) *linearGroup {
 	g := matchNormed(s)
-	if g == nil || g.tiled != nil || g.workspace != nil || s.Target.Backend == plans.CPU {
+	if g == nil || g.tiled != nil || g.workspace != nil {
 		return nil
 	}
 	return g
@@ -242,7 +242,7 @@ func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
 	case "relu2":
 		p := g.making(op.Args[0])
 		rows, ok := site.ExtentOf(s, op.Result)
-		if p == nil || !p.plain() || !ok || !rows.Exact || s.Target.Backend == plans.CPU {
+		if p == nil || !p.plain() || !ok || !rows.Exact {
 			return false
 		}
 		p.act, p.result = "relu2", op.Result
@@ -250,7 +250,7 @@ func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
 	case "scale":
 		p := g.making(op.Args[0])
 		rows, ok := site.ExtentOf(s, op.Result)
-		if p == nil || !p.plain() || p.slots > 0 || !ok || !rows.Exact || s.Target.Backend == plans.CPU {
+		if p == nil || !p.plain() || p.slots > 0 || !ok || !rows.Exact {
 			return false
 		}
 		p.scale, p.result = op, op.Result

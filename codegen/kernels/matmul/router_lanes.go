@@ -26,7 +26,7 @@ func RouterLanesCandidates(s *site.Site) []site.Candidate {
 			return nil
 		}
 	}
-	if s.Target.Backend != plans.CPU || k.op.Attrs.Int("groups") > 0 {
+	if k.op.Attrs.Int("groups") > 0 {
 		return nil
 	}
 	var ok bool

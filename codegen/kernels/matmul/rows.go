@@ -49,9 +49,6 @@ const (
 // matchRows is matchLinear for processors, of experts, too. Weights whose rows are not interleaved are read row by
 // row, with x as it is.
 func matchRows(s *site.Site) (*linearGroup, *expertGroup) {
-	if s.Target.Backend != plans.CPU {
-		return nil, nil
-	}
 	g := matchWithWorkspace(s)
 	var experts *expertGroup
 	if g == nil {
@@ -64,6 +61,9 @@ func matchRows(s *site.Site) (*linearGroup, *expertGroup) {
 		return nil, nil
 	}
 	p := g.projects[0]
+	if p.act == "relu2" || p.beside != nil || p.scale != nil {
+		return nil, nil
+	}
 	for _, w := range p.matrices {
 		if w.value.Type.DType != p.matrices[0].value.Type.DType || (w.bias == nil) != (p.matrices[0].bias == nil) || w.rows != p.matrices[0].rows || w.from%laneRows != 0 && w.rows != nil {
 			return nil, nil

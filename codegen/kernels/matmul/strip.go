@@ -6,7 +6,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // strip is elements of the rows of a value, from one on.
@@ -52,7 +51,7 @@ func (g *linearGroup) gate(s *site.Site, p *projection, op *ir.Op) bool {
 		by = &strip{cut.Args[0], int(cut.Args[0].Type.Last()), cut.Attrs.Int("first")}
 		g.cuts = slices.Delete(g.cuts, i, i+1)
 	}
-	if !p.plain() || p.slots > 0 || up == g.x || up.Type.DType != ir.F32 || !ok || !rows.Exact || s.Target.Backend == plans.CPU {
+	if !p.plain() || p.slots > 0 || up == g.x || up.Type.DType != ir.F32 || !ok || !rows.Exact {
 		return false
 	}
 	p.act, p.beside, p.result = op.Attrs.Str("act"), by, op.Result

@@ -4,7 +4,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // GemvWants asks for x in 12-bit fixed point, on targets with dot products of bytes, where a
@@ -26,7 +25,7 @@ func GemvWants(s *site.Site) []site.Rewrite {
 // ExpertGemvWants asks for x in 12-bit fixed point, where teams can share it.
 func ExpertGemvWants(s *site.Site) []site.Rewrite {
 	g := matchExperts(s)
-	if g == nil || !s.Target.Dot || s.Target.Backend == plans.CPU || g.order != nil || g.fixed != nil || g.perSlot || !g.allF32() || !g.exact || !weight.FitsDot(g.k) {
+	if g == nil || !s.Target.Dot || g.order != nil || g.fixed != nil || g.perSlot || !g.allF32() || !g.exact || !weight.FitsDot(g.k) {
 		return nil
 	}
 	ops := g.inFixed(s)
@@ -40,7 +39,7 @@ func ExpertGemvWants(s *site.Site) []site.Rewrite {
 // a unit of.
 func ExpertDownWants(s *site.Site) []site.Rewrite {
 	g := matchExpertDown(s)
-	if g == nil || !s.Target.Dot || s.Target.Backend == plans.CPU || s.Func.Class == ir.PromptStep {
+	if g == nil || !s.Target.Dot || s.Func.Class == ir.PromptStep {
 		return nil
 	}
 	var list []site.Rewrite
