@@ -13,7 +13,7 @@ func ReaderOf(p *plans.Plan, threads int, weight string, at int64) int {
 
 // ChunkOf is how many workgroups of a dispatch a thread takes at a time.
 func ChunkOf(p *plans.Plan, d *plans.Dispatch, threads int) uint64 {
-	return chunkOf(p, d, workgroupsOf(d), threads)
+	return chunkOf(p, d.Pipeline, &d.Cost, uint64(d.Grid[0]), threads)
 }
 
 // MaxCode bounds the code of a plan.

@@ -61,7 +61,11 @@ func TestKeep(t *testing.T) {
 		if bytes != plan.WeightBytes() {
 			t.Errorf("%q: progress of %d bytes, want %d", said, bytes, plan.WeightBytes())
 		}
-		if err := x.Overwrite(t.Context(), plans.Arg{Space: "weight", Region: plan.Weights[0].Name}, []byte{1}); err == nil {
+		in, err := x.Inspect()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := in.Overwrite(t.Context(), plans.Arg{Space: "weight", Region: plan.Weights[0].Name}, []byte{1}); err == nil {
 			t.Error("a weight is overwritten")
 		}
 	}

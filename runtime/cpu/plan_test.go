@@ -21,6 +21,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/cpu"
 	"github.com/zincc-dev/zincc/runtime/cpu/cputest"
+	"github.com/zincc-dev/zincc/runtime/exec"
 	"github.com/zincc-dev/zincc/runtime/host"
 )
 
@@ -94,7 +95,7 @@ func decode(t *testing.T, data []byte) (*plans.Plan, *plans.Source) {
 	return plan, src
 }
 
-func open(t *testing.T, threads int, plan *plans.Plan, src *plans.Source) *cpu.Executor {
+func open(t *testing.T, threads int, plan *plans.Plan, src *plans.Source) *exec.Executor {
 	t.Helper()
 	x, err := cpu.New(t.Context(), plan, src, cpu.Options{Threads: threads})
 	if err != nil {

@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"fmt"
 	"unsafe"
 
 	"github.com/zincc-dev/zincc/plans"
@@ -26,17 +25,30 @@ type builder struct {
 	used int
 }
 
+// placeAlign is the alignment of all that kernels read: they load whole lines of caches.
+const placeAlign = 64
+
+func aligned(bytes int64) int64 { return (bytes + placeAlign - 1) / placeAlign * placeAlign }
+
 // put returns n zero numbers.
 func put[T any](b *builder, n int) []T {
 	var x T
-	size := (n*int(unsafe.Sizeof(x)) + placeAlign - 1) / placeAlign * placeAlign
 	at := b.used
-	b.used += size
+	b.used += int(aligned(int64(n) * int64(unsafe.Sizeof(x))))
 	if b.mem == nil {
 		return make([]T, n)
 	}
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b.mem[at:b.used]))), n)
+	return numbers[T](b.mem[at:b.used])[:n]
 }
+
+// numbers is memory as numbers.
+func numbers[T any](b []byte) []T {
+	var x T
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/int(unsafe.Sizeof(x)))
+}
+
+// addressOf is the address of the first byte.
+func addressOf[T any](s []T) uintptr { return uintptr(unsafe.Pointer(unsafe.SliceData(s))) }
 
 // How a dispatch is cut into chunks, by what it takes one core. A chunk costs a claim, and in a projection x is rounded
 // for each. So every thread has one, if that is worth while; more where they are long, so that others can help a thread
@@ -55,8 +67,8 @@ const (
 
 // chunkOf is how many workgroups of a dispatch a thread takes at a time. What grows with the cache counts as at the end
 // of the context.
-func chunkOf(p *plans.Plan, d *plans.Dispatch, workgroups uint64, threads int) uint64 {
-	c, shared := d.Cost.At(p.Header.Ctx), p.Pipelines[d.Pipeline].Shared
+func chunkOf(p *plans.Plan, pipeline int, cost *plans.Cost, workgroups uint64, threads int) uint64 {
+	c, shared := cost.At(p.Header.Ctx), p.Pipelines[pipeline].Shared
 	seconds := max(float64(c.ReadBytes+c.WriteBytes)/coreBytes, float64(c.FLOPs)/coreFLOPs)
 	all := float64(threads)
 	rounds := max(1, min(chunksPerThread, float64(uint64(seconds/all/max(longChunk, float64(shared)/sharedBytes)))))
@@ -72,71 +84,11 @@ func chunkOf(p *plans.Plan, d *plans.Dispatch, workgroups uint64, threads int) u
 	return (workgroups + chunks - 1) / chunks
 }
 
-func workgroupsOf(d *plans.Dispatch) uint64 {
-	return uint64(d.Grid[0]) * uint64(d.Grid[1]) * uint64(d.Grid[2])
-}
-
-// program builds the table of an entry.
-func (x *Executor) program(b *builder, e *plans.Entry) (*program, error) {
-	var rows []native.Dispatch
-	for i := range e.Dispatches {
-		d := &e.Dispatches[i]
-		r, err := x.dispatch(b, d)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", e.Name, d.Site, err)
-		}
-		rows = append(rows, r)
-	}
-	last := map[int]bool{}
-	for _, to := range e.Batches() {
-		last[to-1] = true
-	}
-	return b.program(rows, len(x.team.threads), func(i int) bool { return last[i] }), nil
-}
-
-// each is for tables whose dispatches are stages of their own.
-func each(int) bool { return true }
-
-// dispatch is a row.
-func (x *Executor) dispatch(b *builder, d *plans.Dispatch) (native.Dispatch, error) {
-	pl := &x.plan.Pipelines[d.Pipeline]
-	m := &x.plan.Modules[pl.Module]
-	in := &m.Interface
-	if in.Args != len(d.Args) {
-		return native.Dispatch{}, fmt.Errorf("%d arguments, kernel %s takes %d", len(d.Args), m.Name, in.Args)
-	}
-	args := make([]uintptr, len(d.Args))
-	for i, a := range d.Args {
-		bytes, err := x.memory.locate(a, a.Bytes)
-		if err != nil {
-			return native.Dispatch{}, err
-		}
-		args[i] = addressOf(bytes)
-	}
-	values := map[uint32]uint32{}
-	for _, k := range pl.Consts {
-		values[k.ID] = k.Value
-	}
-	var consts []uint32 // by id
-	for _, o := range in.Open {
-		if _, ok := values[o.ID]; !ok || o.ID > maxConst {
-			return native.Dispatch{}, fmt.Errorf("constant %d, %s, of kernel %s has no value", o.ID, o.Name, m.Name)
-		}
-		consts = append(consts, make([]uint32, max(0, int(o.ID)+1-len(consts)))...)
-		consts[o.ID] = values[o.ID]
-	}
-	r := b.row(x.code.fns[pl.Module], workgroupsOf(d), args, consts, d.Grid)
-	r.Chunk = chunkOf(x.plan, d, r.Workgroups, len(x.team.threads))
-	return r, nil
-}
-
 // row is a row, one chunk, with a copy of what it points to.
-func (b *builder) row(fn uintptr, workgroups uint64, args []uintptr, consts []uint32, grid [3]int) native.Dispatch {
+func (b *builder) row(fn uintptr, workgroups uint64, args []uintptr, consts []uint32, grid [3]uint32) native.Dispatch {
 	addresses, words := put[uintptr](b, len(args)+1), put[uint32](b, len(grid)+len(consts))
 	copy(addresses, args)
-	for i, n := range grid {
-		words[i] = uint32(n)
-	}
+	copy(words, grid[:])
 	copy(words[len(grid):], consts)
 	return native.Dispatch{
 		Fn: fn, Args: addressOf(addresses), Grid: addressOf(words), Consts: addressOf(words) + 4*uintptr(len(grid)),

@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -13,10 +12,12 @@ import (
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/cpu/native"
+	"github.com/zincc-dev/zincc/runtime/driver"
+	"github.com/zincc-dev/zincc/runtime/driver/drivertest"
 )
 
 // clocks is a table of kernels that look at the clock, and what they have seen.
-func clocks(t testing.TB, x *Executor, n int) (*program, []uint64) {
+func clocks(t testing.TB, d *device, n int) (*program, []uint64) {
 	t.Helper()
 	var stamps []uint64
 	var p *program
@@ -24,34 +25,39 @@ func clocks(t testing.TB, x *Executor, n int) (*program, []uint64) {
 		stamps = put[uint64](b, n)
 		var rows []native.Dispatch
 		for i := range n {
-			rows = append(rows, b.row(native.StampAddress(), 1, []uintptr{addressOf(stamps[i:])}, nil, [3]int{1, 1, 1}))
+			rows = append(rows, b.row(native.StampAddress(), 1, []uintptr{addressOf(stamps[i:])}, nil, [3]uint32{1, 1, 1}))
 		}
-		p = b.program(rows, len(x.team.threads), each)
+		p = b.program(rows, len(d.team.threads), func(int) bool { return true })
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { x.team.leave(); mem.Free() })
+	t.Cleanup(func() { d.team.leave(); mem.Free() })
 	return p, stamps
 }
 
-func started(t testing.TB, threads int) *Executor {
+func started(t testing.TB, threads int) *device {
 	t.Helper()
-	team, err := newTeam(threads, nil, 100)
+	d, err := open(Options{Threads: threads}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(team.close)
-	return &Executor{team: team}
+	t.Cleanup(d.Close)
+	return d
+}
+
+// TestDevice holds the device to what package driver says.
+func TestDevice(t *testing.T) {
+	drivertest.Test(t, func(t *testing.T) driver.Device { return started(t, 2) })
 }
 
 // TestTeam checks that every dispatch of every pass is run, each after the one before it, whether
 // the threads look for work, sleep or are late.
 func TestTeam(t *testing.T) {
 	for _, threads := range []int{1, 2, 3, 2 * runtime.GOMAXPROCS(0)} {
-		x := started(t, threads)
-		p, stamps := clocks(t, x, 20)
+		d := started(t, threads)
+		p, stamps := clocks(t, d, 20)
 		for call := range 300 {
 			if call%100 == 99 {
 				time.Sleep(5 * spin) // all fall asleep
@@ -59,9 +65,7 @@ func TestTeam(t *testing.T) {
 			for i := range stamps {
 				stamps[i] = 0
 			}
-			if err := x.run(t.Context(), p, call%4, call%3 == 0); err != nil {
-				t.Fatal(err)
-			}
+			wait(t, d, submit(t, d, slices.Repeat([]driver.Work{&work{dev: d, parts: []part{{table: p}}}}, call%4)))
 			for i := range stamps {
 				if call%4 > 0 && (stamps[i] == 0 || i > 0 && stamps[i] < stamps[i-1]) {
 					t.Fatalf("%d threads, call %d: times %d", threads, call, stamps)
@@ -110,73 +114,64 @@ func TestSleep(t *testing.T) {
 	}
 }
 
-// TestCancel checks that a run which would not end leaves with its context, and that the next one works.
-func TestCancel(t *testing.T) {
-	x := started(t, 3)
-	endless, left := clocks(t, x, 4)
-	good, stamps := clocks(t, x, 4)
+// TestStop checks that a submission which nobody wants leaves, and that the next one works.
+func TestStop(t *testing.T) {
+	d := started(t, 3)
+	p, left := clocks(t, d, 4)
+	endless := slices.Repeat([]driver.Work{&work{dev: d, parts: []part{{table: p}}}}, 1<<20)
+	good, stamps := clocks(t, d, 4)
+	once := []driver.Work{endless[0], &work{dev: d, parts: []part{{table: good}}}}
+	began := time.Now()
 	for range 10 {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Millisecond)
-		if err := x.run(ctx, endless, 1<<40, false); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("endless run: %v", err)
+		f := submit(t, d, endless)
+		if err := d.Wait(f, 2*time.Millisecond); !errors.Is(err, driver.ErrTimeout) {
+			t.Errorf("endless work: %v", err)
 		}
-		cancel()
-		if endless.passes != 0 {
-			t.Errorf("%d passes are counted", endless.passes)
-		}
+		behind := submit(t, d, endless[:1])
+		d.Stop(f)
+		wait(t, d, behind)
 		clear(left)
-		if err := x.run(t.Context(), endless, 1, false); err != nil || slices.Contains(left, 0) {
-			t.Errorf("the run that left, again: %v, %d", err, left)
-		}
 		clear(stamps)
-		if err := x.run(t.Context(), good, 1, false); err != nil || stamps[3] == 0 {
-			t.Errorf("the next run: %v, %d", err, stamps)
+		wait(t, d, submit(t, d, once))
+		if slices.Contains(left, 0) || slices.Contains(stamps, 0) {
+			t.Errorf("the next works have seen %d, %d", left, stamps)
 		}
+	}
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("works that are not wanted took %v", took)
 	}
 }
 
-// TestRunAllocatesNothing counts allocations of a run, which is one call of generated code.
-func TestRunAllocatesNothing(t *testing.T) {
-	x := started(t, 2)
-	p, _ := clocks(t, x, 50)
-	ctx := t.Context()
-	if n := testing.AllocsPerRun(200, func() {
-		if err := x.run(ctx, p, 8, true); err != nil {
-			t.Fatal(err)
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations a run", n)
+func submit(t testing.TB, d *device, works []driver.Work) driver.Fence {
+	f, err := d.Submit(works...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func wait(t testing.TB, d *device, f driver.Fence) {
+	if err := d.Wait(f, time.Minute); err != nil {
+		t.Fatal(err)
 	}
 }
 
-func BenchmarkTeam(b *testing.B) {
-	x := started(b, runtime.GOMAXPROCS(0))
-	p, _ := clocks(b, x, 1)
+// TestSubmitAllocatesNothing counts allocations of a submission, which is one call of generated code.
+func TestSubmitAllocatesNothing(t *testing.T) {
+	d := started(t, 2)
+	p, _ := clocks(t, d, 50)
+	works := slices.Repeat([]driver.Work{&work{dev: d, parts: []part{{table: p}}}}, 8)
+	if n := testing.AllocsPerRun(200, func() { wait(t, d, submit(t, d, works)) }); n != 0 {
+		t.Errorf("%v allocations a submission", n)
+	}
+}
+
+func BenchmarkSubmit(b *testing.B) {
+	d := started(b, runtime.GOMAXPROCS(0))
+	p, _ := clocks(b, d, 1)
+	works := []driver.Work{&work{dev: d, parts: []part{{table: p}}}}
 	for b.Loop() {
-		if err := x.run(b.Context(), p, 1, true); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// TestState checks that a checkpoint gives back what was there, and no more.
-func TestState(t *testing.T) {
-	r := []byte{0, 1, 2, 3, 4, 5, 6, 7}
-	x := &Executor{memory: &memory{regions: map[place][]byte{{"state", "s"}: r}}}
-	saved, err := x.SaveState(t.Context(), []plans.Span{{Region: "s", Offset: 2, Bytes: 3}})
-	if err != nil || saved.Bytes() != 3 {
-		t.Fatalf("%v, %v", saved, err)
-	}
-	for i := range r {
-		r[i] = 9
-	}
-	if err := x.RestoreState(t.Context(), saved); err != nil || !slices.Equal(r, []byte{9, 9, 2, 3, 4, 9, 9, 9}) {
-		t.Errorf("%d, %v", r, err)
-	}
-	for _, span := range []plans.Span{{Region: "t", Bytes: 1}, {Region: "s", Offset: 7, Bytes: 2}, {Region: "s", Offset: -1, Bytes: 2}} {
-		if _, err := x.SaveState(t.Context(), []plans.Span{span}); err == nil {
-			t.Errorf("%+v is saved", span)
-		}
+		wait(b, d, submit(b, d, works))
 	}
 }
 
@@ -207,9 +202,8 @@ func TestChunks(t *testing.T) {
 		{"attention of few workgroups", plans.Cost{FLOPsPerPos: 1}, 16, 4, 0, 16},
 		{"attention on one thread", plans.Cost{BytesPerPos: us / 10}, 64, 1, 0, 1},
 	} {
-		d := &plans.Dispatch{Cost: c.cost}
 		p := &plans.Plan{Header: plans.Header{Ctx: ctx}, Pipelines: []plans.Pipeline{{Shared: c.shared}}}
-		chunk := chunkOf(p, d, c.workgroups, c.threads)
+		chunk := chunkOf(p, 0, &c.cost, c.workgroups, c.threads)
 		if have := (c.workgroups + chunk - 1) / chunk; have != c.want {
 			t.Errorf("%s: %d chunks of %d, want %d", c.name, have, chunk, c.want)
 		}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/driver"
 )
 
 // The system puts a page into the memory of the node whose processor writes to it first. So where there are several
@@ -38,11 +39,11 @@ func readersOf(p *plans.Plan, threads int) readers {
 		for j := range e.Dispatches {
 			d := &e.Dispatches[j]
 			for _, a := range d.Args {
-				if a.Space != weightSpace || d.Grid[1] > 1 || d.Grid[2] > 1 || a.Offset != 0 || d.Cost.ReadBytes < a.Bytes {
+				if a.Space != "weight" || d.Grid[1] > 1 || d.Grid[2] > 1 || a.Offset != 0 || d.Cost.ReadBytes < a.Bytes {
 					continue
 				}
-				n := workgroupsOf(d)
-				r.uses[a.Region] = use{a.Bytes, n, chunkOf(p, d, n, threads)}
+				n := uint64(d.Grid[0])
+				r.uses[a.Region] = use{a.Bytes, n, chunkOf(p, d.Pipeline, &d.Cost, n, threads)}
 			}
 		}
 	}
@@ -63,15 +64,15 @@ func (r readers) thread(weight string, at int64) int {
 const hugePage = 2 << 20
 
 // touch writes to every page of the weights on the node where it is read.
-func (m *memory) touch(p *plans.Plan, threads int, n nodes) {
+func touch(p *plans.Plan, weights []driver.Memory, threads int, n nodes) {
 	r, where := readersOf(p, threads), n.of(threads)
 	var all sync.WaitGroup
 	for node, processors := range n {
 		all.Go(func() {
 			runtime.LockOSThread() // and never unlocked: the thread ends with its goroutine, as nobody else shall be pinned
 			pin(processors)
-			for _, w := range p.Weights {
-				region := m.regions[place{weightSpace, w.Name}]
+			for i, w := range p.Weights {
+				region := weights[i].Bytes()
 				for at := 0; at < len(region); at += touchUnit {
 					if where[r.thread(w.Name, int64(at))] == node {
 						region[at] = 0

@@ -7,7 +7,7 @@ import (
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
-	"github.com/zincc-dev/zincc/runtime/cpu"
+	"github.com/zincc-dev/zincc/runtime/exec"
 	"github.com/zincc-dev/zincc/runtime/text"
 	"github.com/zincc-dev/zincc/runtime/verify"
 )
@@ -37,8 +37,12 @@ func Greedy(ctx context.Context, plan *plans.Plan, x runtime.Executor, n int) ([
 }
 
 // Verify compares dispatches of a layer of a dense model with the oracle, one at a time.
-func Verify(ctx context.Context, plan *plans.Plan, src *plans.Source, x *cpu.Executor) error {
-	r, err := verify.Plan(ctx, plan, src, x, verify.Options{Layers: []int{0}, Context: 10,
+func Verify(ctx context.Context, plan *plans.Plan, src *plans.Source, x *exec.Executor) error {
+	dev, err := x.Inspect()
+	if err != nil {
+		return err
+	}
+	r, err := verify.Plan(ctx, plan, src, dev, verify.Options{Layers: []int{0}, Context: 10,
 		Only: func(entry string, dispatch int) bool {
 			return entry == "decode/2" || entry == "prefill/48" && dispatch < 8
 		}})
