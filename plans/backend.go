@@ -47,15 +47,26 @@ type need interface {
 
 // backends has a row for each backend that plans may be for.
 var backends = []struct {
-	name   string
-	part   func(r *Requirements) need // of requirements; nil where there is none
-	queues int                        // that dispatches may be launched on
-	early  func(r *Requirements) bool // whether dispatches may begin early; nil: never
+	name      string
+	reference bool                       // plans run on devices of all speeds: predicted times are those of a reference
+	part      func(r *Requirements) need // of requirements; nil where there is none
+	queues    int                        // that dispatches may be launched on
+	early     func(r *Requirements) bool // whether dispatches may begin early; nil: never
 }{
-	{Host, nil, 1, nil},
-	{Vulkan, func(r *Requirements) need { return some(r.Vulkan) }, 1, nil},
-	{CPU, func(r *Requirements) need { return some(r.CPU) }, 1, nil},
-	{CUDA, func(r *Requirements) need { return some(r.CUDA) }, ir.Queues, func(r *Requirements) bool { return r.CUDA.Arch >= earlyArch }},
+	{Host, false, nil, 1, nil},
+	{Vulkan, false, func(r *Requirements) need { return some(r.Vulkan) }, 1, nil},
+	{CPU, true, func(r *Requirements) need { return some(r.CPU) }, 1, nil},
+	{CUDA, false, func(r *Requirements) need { return some(r.CUDA) }, ir.Queues, func(r *Requirements) bool { return r.CUDA.Arch >= earlyArch }},
+}
+
+// OfReference reports whether predicted times are those of a reference, not of the device that runs the plan.
+func (p *Plan) OfReference() bool {
+	for _, b := range backends {
+		if b.name == p.Require.Backend {
+			return b.reference
+		}
+	}
+	return false
 }
 
 // some is p as a need, nil for nil.

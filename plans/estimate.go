@@ -88,7 +88,7 @@ func tests(p *Plan) []test {
 func speedEstimate(p *Plan, cores int) []*table.Table {
 	speed := &table.Table{Title: "predicted speed", Columns: []string{"test", "depth", "tokens/s", "us a step", "bytes %", "operations %", "stages %", "bound"}}
 	sites := &table.Table{Title: "predicted call sites", Columns: []string{"test", "depth", "site", "dispatches", "us", "share %", "bound"}}
-	if p.Require.Backend == CPU {
+	if p.OfReference() {
 		sites.Columns = slices.DeleteFunc(sites.Columns, func(c string) bool { return c == "us" })
 	}
 	for _, t := range tests(p) {
@@ -98,7 +98,7 @@ func speedEstimate(p *Plan, cores int) []*table.Table {
 		top := t.entry.PredictSites(t.depth)
 		for _, s := range top[:min(len(top), topSites)] {
 			row := []any{t.name, t.depth, s.Site, s.Dispatches}
-			if p.Require.Backend != CPU {
+			if !p.OfReference() {
 				row = append(row, micro(s.Seconds()))
 			}
 			sites.Add(append(row, 100*s.Seconds()/all, s.Bound())...)

@@ -43,7 +43,7 @@ func summaryTable(p *Plan, memory int64) *table.Table {
 		chat = "dialect " + p.Dialect.Name
 	}
 	t.Add("chat", chat)
-	if p.Require.Backend == CPU {
+	if p.OfReference() {
 		t.Add("times", reference())
 	}
 	return t

@@ -64,7 +64,7 @@ func (s Range) cell() any {
 // Seconds is how long a full step of an entry takes behind depth positions, as predicted; with so many cores, if the
 // plan is for processors.
 func (p *Plan) Seconds(e *Entry, depth, cores int) Range {
-	if p.Require.Backend != CPU {
+	if !p.OfReference() {
 		s := e.Predict(depth).Seconds()
 		return Range{s, s}
 	}
@@ -100,7 +100,7 @@ func (p *Plan) Rate(e *Entry, depth, cores int) Range {
 
 // timeColumn names a column of predicted times in microseconds.
 func (p *Plan) timeColumn() string {
-	if p.Require.Backend == CPU {
+	if p.OfReference() {
 		return "us of the reference"
 	}
 	return "predicted us"

@@ -10,7 +10,6 @@ import (
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/internal/table"
-	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/bench"
 	"github.com/zincc-dev/zincc/runtime/device"
 )
@@ -99,7 +98,7 @@ func (b *benchFlags) run(ctx context.Context, args []string) error {
 		Title:   fmt.Sprintf("%s: %s", path, o.Exec.Device()),
 		Columns: []string{"model", "size", "params", "backend", "test", "t/s", "+-", "stages", "roofline %", "GB/s"},
 	}
-	processor := o.Plan.Require.Backend == plans.CPU // whose rates plans do not know
+	processor := o.Plan.OfReference()
 	if processor {
 		out.Columns = slices.DeleteFunc(out.Columns, func(c string) bool { return c == "roofline %" })
 	}
