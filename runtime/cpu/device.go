@@ -291,9 +291,10 @@ func (m *memory) release()        { m.own.Free() }
 
 // clock holds ticks of the processor's clock.
 type clock struct {
-	dev  *device
-	own  *native.Memory
-	tick float64 // nanoseconds
+	dev   *device
+	own   *native.Memory
+	began time.Time // the work that stamped slot 0 last
+	tick  float64   // nanoseconds
 }
 
 // Clock makes slots for times.

@@ -139,8 +139,12 @@ func (w *work) run(d *device, f driver.Fence, times int) {
 				}
 			}
 		}
-		if w.clock != nil {
-			w.clock.tick = float64(time.Since(began)) / float64(max(1, int64(*w.last-*w.first)))
+		if k := w.clock; k != nil {
+			first := &numbers[uint64](k.own.Bytes)[0]
+			if w.first == first {
+				k.began = began
+			}
+			k.tick = float64(time.Since(k.began)) / float64(max(1, int64(*w.last-*first)))
 		}
 	}
 }

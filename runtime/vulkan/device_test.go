@@ -139,7 +139,7 @@ func TestFreeWhilePending(t *testing.T) {
 	big := must[*Buffer](t)(d.Alloc(64<<20, DeviceLocal))
 	stamps := must[*Timestamps](t)(d.NewTimestamps(1))
 	slow := recorded(t, d, func(c *Commands) {
-		c.ResetTimestamps(stamps)
+		c.ResetTimestamps(stamps, 0, stamps.count)
 		for range 40 {
 			c.Fill(big, 0, big.Size(), 1)
 			c.Barrier(Transfer, Transfer)
@@ -346,7 +346,7 @@ func TestTimestamps(t *testing.T) {
 	x := must[*Buffer](t)(d.Alloc(1<<20, DeviceLocal))
 	s := must[*Timestamps](t)(d.NewTimestamps(2))
 	run(t, d, func(c *Commands) {
-		c.ResetTimestamps(s)
+		c.ResetTimestamps(s, 0, s.count)
 		c.Timestamp(s, 0)
 		c.Fill(x, 0, x.Size(), 3)
 		c.Timestamp(s, 1)

@@ -85,13 +85,11 @@ func (v *verbs) Record(stages ...driver.Stage) (driver.Work, error) {
 	return c, nil
 }
 
-// resetClocks forgets all times that the stages take.
+// resetClocks forgets the times that the stages take.
 func (v *verbs) resetClocks(c *Commands, stages []driver.Stage) {
-	done := map[driver.Clock]bool{nil: true}
 	for _, s := range stages {
-		if k := s.Stamp.Clock; !done[k] {
-			done[k] = true
-			c.ResetTimestamps(k.(*Timestamps))
+		if k, ok := s.Stamp.Clock.(*Timestamps); ok {
+			c.ResetTimestamps(k, uint32(s.Stamp.Slot), 1)
 		}
 	}
 }

@@ -231,7 +231,7 @@ func (d *Device) bestTime(ctx context.Context, repeats int, record func(*Command
 		return 0, err
 	}
 	defer c.Free()
-	c.ResetTimestamps(stamps)
+	c.ResetTimestamps(stamps, 0, stamps.count)
 	c.Timestamp(stamps, 0)
 	record(c)
 	c.Timestamp(stamps, 1)

@@ -130,10 +130,9 @@ func (c *Commands) Fill(dst *Buffer, offset, size int64, value uint32) {
 	c.dev.cmd.CmdFillBuffer(c.handle, dst.handle, uint64(offset), uint64(size), value)
 }
 
-// ResetTimestamps forgets the values of t. It comes before the first Timestamp
-// of t in every submission.
-func (c *Commands) ResetTimestamps(t *Timestamps) {
-	c.dev.cmd.CmdResetQueryPool(c.handle, t.pool, 0, t.count)
+// ResetTimestamps forgets slots of t. It comes before the first Timestamp of each in every submission.
+func (c *Commands) ResetTimestamps(t *Timestamps, first, count uint32) {
+	c.dev.cmd.CmdResetQueryPool(c.handle, t.pool, first, count)
 }
 
 // Timestamp writes into slot i of t the time at which all before it is done.

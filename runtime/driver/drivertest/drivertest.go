@@ -158,7 +158,7 @@ func freed(t *testing.T, d driver.Device) {
 	}
 }
 
-// clock: times of stages, since the first; also where the work runs again.
+// clock: times of stages, since the first; also where the work runs again, and where works of a submission share it.
 func clock(t *testing.T, d driver.Device) {
 	k, err := d.Clock(3)
 	if err != nil {
@@ -168,9 +168,11 @@ func clock(t *testing.T, d driver.Device) {
 	a, b := alloc(t, d, 1<<20, driver.Local), alloc(t, d, 1<<20, driver.Local)
 	middle, end := all(a, b), all(b, a)
 	middle.Stamp, end.Stamp = driver.Stamp{Clock: k, Slot: 1}, driver.Stamp{Clock: k, Slot: 2}
-	w := record(t, d, driver.Stage{Stamp: driver.Stamp{Clock: k}}, middle, end)
-	for range 2 {
-		wait(t, d, submit(t, d, w))
+	begin := driver.Stage{Stamp: driver.Stamp{Clock: k}}
+	one := []driver.Work{record(t, d, begin, middle, end)}
+	three := []driver.Work{record(t, d, begin), record(t, d, middle), record(t, d, end)}
+	for _, works := range [][]driver.Work{one, one, three, three} {
+		wait(t, d, submit(t, d, works...))
 		times, err := k.Read()
 		if err != nil || len(times) != 3 || times[0] != 0 || times[1] <= 0 || times[2] <= times[1] || times[2] > timeout {
 			t.Errorf("times %v, %v", times, err)
