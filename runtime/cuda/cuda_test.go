@@ -59,8 +59,8 @@ func TestErrors(t *testing.T) {
 // withoutDriver has the package find no library.
 func withoutDriver(t *testing.T) {
 	before := load
-	load = func() (*driver, error) {
-		return newDriver(func() (uintptr, error) { return 0, absent{errors.New("libcuda.so.1: not there")} }, librarySymbol)
+	load = func() (*library, error) {
+		return newLibrary(func() (uintptr, error) { return 0, absent{errors.New("libcuda.so.1: not there")} }, librarySymbol)
 	}
 	t.Cleanup(func() { load = before })
 }
@@ -94,7 +94,7 @@ func TestDrivers(t *testing.T) {
 		{opens, "cuLaunchKernelEx", false, "the CUDA driver is too old: it has no cuLaunchKernelEx (CUDA 12 has)"},
 		{opens, "", false, ""},
 	} {
-		_, err := newDriver(c.open, func(_ uintptr, name string) (uintptr, error) {
+		_, err := newLibrary(c.open, func(_ uintptr, name string) (uintptr, error) {
 			if name == c.lacks {
 				return 0, errors.New("undefined symbol")
 			}
@@ -226,7 +226,7 @@ func TestSharedMemory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &Device{driver: dr}
+	d := &Device{lib: dr}
 	for _, c := range []struct{ shared, want int }{{0, 0}, {mostDeclared - 4, 0}, {mostDeclared, 0}, {mostDeclared + 4, mostDeclared + 4}, {200 << 10, 200 << 10}} {
 		clear(f.asked)
 		k, err := d.function("k", "main", 32, c.shared, []byte("inc\n"))
@@ -252,7 +252,7 @@ func TestCache(t *testing.T) {
 	compiled := func(info Info) bool {
 		t.Helper()
 		before := f.handles
-		code, err := (&Device{driver: dr, Info: info}).machineCode([]byte("ptx"))
+		code, err := (&Device{lib: dr, info: info}).machineCode([]byte("ptx"))
 		if err != nil || strings.TrimRight(string(code), "\x00") != "ptx" {
 			t.Fatalf("%q, %v", code, err)
 		}

@@ -3,26 +3,42 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
-	"sync"
+	"time"
 	"unsafe"
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/driver"
+	"github.com/zincc-dev/zincc/runtime/internal/owned"
 )
 
-// Device is an open device. Its methods may be called by several goroutines, but one stream has
-// all the work.
+// Device is an open device. It is a driver.Device: one stream has all that is submitted.
 type Device struct {
-	Info    Info
-	driver  *driver
-	context uintptr
-	stream  uintptr
+	info      Info
+	lib       *library
+	context   uintptr
+	stream    uintptr
+	functions []*function // of the plan, by pipeline
 
-	mu    sync.Mutex
-	owned map[*allocation]bool
+	begun, submitted, done driver.Fence // submissions that were begun, made, and seen to have ended
+	pending                []pending    // those that were made and not seen to have ended, in order
+	spare                  []uintptr    // events that nothing waits for
+	lost                   error        // why the device does nothing more
+
+	owned owned.Set[resource]
 }
+
+// pending is a submission and the event at its end.
+type pending struct {
+	fence driver.Fence
+	event uintptr
+}
+
+// resource is something that was made on the device.
+type resource interface{ release() }
 
 // Open opens the device of that index and checks that it meets the requirements of a plan.
 func Open(index int, need plans.Requirements) (*Device, error) {
@@ -36,8 +52,8 @@ func Open(index int, need plans.Requirements) (*Device, error) {
 	if err := all[index].Check(need); err != nil {
 		return nil, err
 	}
-	d := &Device{Info: all[index], owned: map[*allocation]bool{}}
-	if d.driver, err = load(); err != nil {
+	d := &Device{info: all[index], owned: owned.Set[resource]{Release: resource.release}}
+	if d.lib, err = load(); err != nil {
 		return nil, err
 	}
 	if err := d.open(); err != nil {
@@ -48,7 +64,7 @@ func Open(index int, need plans.Requirements) (*Device, error) {
 }
 
 func (d *Device) open() error {
-	if err := d.driver.call(cuDevicePrimaryCtxRetain, uintptr(unsafe.Pointer(&d.context)), uintptr(d.Info.handle)); err != nil {
+	if err := d.lib.call(cuDevicePrimaryCtxRetain, uintptr(unsafe.Pointer(&d.context)), uintptr(d.info.handle)); err != nil {
 		return err
 	}
 	const nonBlocking = 1
@@ -61,31 +77,59 @@ func (d *Device) open() error {
 func (d *Device) call(function int, args ...uintptr) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := d.driver.call(cuCtxSetCurrent, d.context); err != nil {
+	if err := d.lib.call(cuCtxSetCurrent, d.context); err != nil {
 		return err
 	}
-	return d.driver.call(function, args...)
+	return d.lib.call(function, args...)
 }
 
 func (d *Device) errorf(format string, args ...any) error {
-	return fmt.Errorf("device %s: %w", d.Info.Name, explained(fmt.Errorf(format, args...)))
+	return fmt.Errorf("device %s: %w", d.info.Name, explained(fmt.Errorf(format, args...)))
 }
 
-// Close frees everything on the device. What is still running ends first.
+// Info is what the executor tells of the device.
+func (d *Device) Info() driver.Info {
+	return driver.Info{Backend: "CUDA", Name: d.info.Name, Driver: d.info.DriverText()}
+}
+
+// free releases a resource once what was submitted before has ended, also of a submission that failed.
+func (d *Device) free(r resource) {
+	d.owned.Free(r, d.begun)
+	d.owned.Sweep(d.look)
+}
+
+// closeTimeout bounds the wait of Close: who gave up a wait for the device does not want another one.
+const closeTimeout = time.Second
+
+// Close frees everything on the device. What runs longer keeps what it uses until the process ends.
 func (d *Device) Close() {
 	if d.context == 0 {
 		return
 	}
 	if d.stream != 0 {
-		_ = d.call(cuStreamSynchronize, d.stream) // of a device that failed nothing can be said here
+		if d.drain() != nil {
+			return
+		}
 		_ = d.call(cuStreamDestroy, d.stream)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for a := range d.owned {
-		a.release()
+	for _, p := range d.pending {
+		d.spare = append(d.spare, p.event)
 	}
-	clear(d.owned)
-	_ = d.driver.call(cuDevicePrimaryCtxRelease, uintptr(d.Info.handle))
+	for _, e := range d.spare {
+		_ = d.call(cuEventDestroy, e)
+	}
+	d.owned.Close()
+	_ = d.lib.call(cuDevicePrimaryCtxRelease, uintptr(d.info.handle))
 	d.context = 0
+}
+
+// drain waits for all that is on the stream, also of a submission that failed. It returns driver.ErrTimeout where that
+// takes too long; of a device that failed nothing can be said here.
+func (d *Device) drain() error {
+	for began := time.Now(); errors.Is(d.call(cuStreamQuery, d.stream), notReady); time.Sleep(time.Millisecond) {
+		if time.Since(began) > closeTimeout {
+			return driver.ErrTimeout
+		}
+	}
+	return nil
 }

@@ -110,18 +110,31 @@ func TestRun(t *testing.T) {
 func TestGraph(t *testing.T) {
 	f := withFake(t)
 	plan := counter()
-	x := open(t, plan)
-	defer x.Close()
+	defer open(t, plan).Close()
+	type place struct {
+		space, region string
+		offset        int64
+	}
+	places, addresses := map[uint64]place{}, map[place]uint64{}
 	for n, e := range plan.Entries {
 		g := f.graphs[n]
 		if len(g.nodes) != len(e.Dispatches) {
 			t.Fatalf("%s: %d nodes", e.Name, len(g.nodes))
 		}
-		streams := map[int]uintptr{0: x.dev.stream}
+		streams := map[int]uintptr{0: g.nodes[0].stream}
 		for i, d := range e.Dispatches {
 			node := &g.nodes[i]
-			if node.args[0] != x.memory.arguments[e.Name][i][0] || node.kernel != plan.Modules[plan.Pipelines[d.Pipeline].Module].Name {
+			if node.kernel != plan.Modules[plan.Pipelines[d.Pipeline].Module].Name {
 				t.Errorf("%s: launch %d is not of %s", e.Name, i, d.Site)
+			}
+			for k, a := range d.Args {
+				p := place{a.Space, a.Region, a.Offset}
+				if addresses[p] == 0 {
+					addresses[p], places[node.args[k]] = node.args[k], p
+				}
+				if addresses[p] != node.args[k] || places[node.args[k]] != p {
+					t.Errorf("%s: argument %d of %s is at %#x, which is that of %v", e.Name, k, d.Site, node.args[k], places[node.args[k]])
+				}
 			}
 			if streams[d.Queue] == 0 {
 				streams[d.Queue] = node.stream
@@ -135,8 +148,8 @@ func TestGraph(t *testing.T) {
 				}
 			}
 		}
-		if len(streams) != 2 {
-			t.Errorf("%s: %d streams", e.Name, len(streams))
+		if len(streams) != 2 || streams[0] == streams[1] {
+			t.Errorf("%s: streams %v", e.Name, streams)
 		}
 	}
 }
@@ -162,46 +175,6 @@ func TestWaitsForLess(t *testing.T) {
 	}
 }
 
-// TestMixed times an entry with the kernel of a copy at one dispatch.
-func TestMixed(t *testing.T) {
-	f := withFake(t)
-	plan := counter()
-	other := plan.Entries[0]
-	other.Name, other.Dispatches = "decode/1+1", slices.Clone(other.Dispatches)
-	other.Dispatches[3].Pipeline = 1 // takes a second argument, so that it has its own
-	other.Dispatches[3].Args = []plans.Arg{other.Dispatches[5].Args[0], other.Dispatches[5].Args[1]}
-	other.Dispatches[4].Args = []plans.Arg{{Name: "x", Space: "step", Region: "slot"}}
-	plan.Entries = append(plan.Entries, other)
-	x := open(t, plan)
-	defer x.Close()
-	own, copied := &plan.Entries[0], &plan.Entries[2]
-	graphs := f.live["executable graph"]
-	run, free, err := x.Mixed(own, func(i int) *plans.Entry {
-		if i == 3 || i == 4 {
-			return copied
-		}
-		return own
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, n := range f.graphs[len(f.graphs)-1].nodes {
-		switch {
-		case n.kernel == "copy" && len(n.args) != 2:
-			t.Errorf("the copy's kernel has %d arguments", len(n.args))
-		case n.kernel == "inc" && n.args[0] == x.memory.arguments[copied.Name][4][0]:
-			t.Error("a kernel with the entry's arguments has those of the copy")
-		}
-	}
-	if _, err := run(t.Context(), 3); err != nil {
-		t.Error(err)
-	}
-	free()
-	if f.live["executable graph"] != graphs {
-		t.Errorf("%d graphs, %d before", f.live["executable graph"], graphs)
-	}
-}
-
 // TestState saves recurrent state and goes back to it.
 func TestState(t *testing.T) {
 	f := withFake(t)
@@ -212,7 +185,17 @@ func TestState(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	value := func() int32 { return *at[int32](uintptr(x.memory.regions["state"].address)) }
+	look, err := x.Inspect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	value := func() byte {
+		var b [4]byte
+		if err := look.Read(t.Context(), plans.Arg{Space: "state", Region: "state"}, b[:]); err != nil {
+			t.Error(err)
+		}
+		return b[0]
+	}
 	spans := []plans.Span{{Region: "state", Offset: 0, Bytes: 4}}
 	run()
 	s, err := x.SaveState(t.Context(), spans)
@@ -258,7 +241,7 @@ func TestInterrupt(t *testing.T) {
 		f.busy = false
 		f.mu.Unlock()
 	})
-	if err := x.Write("pos", []int32{7}); err != nil { // waits for the end of what was given up
+	if err := x.Write("pos", []int32{7}); err != nil {
 		t.Fatal(err)
 	}
 	if err := x.Run(t.Context(), &plan.Entries[0], 1); err != nil || ints(t, x, "next") != "[10]" {
@@ -305,7 +288,15 @@ func TestFailures(t *testing.T) {
 		if err := x.RestoreState(t.Context(), s); err != nil {
 			return err
 		}
-		_, err = x.Profile(t.Context(), &plan.Entries[0], 2)
+		if _, err = x.Profile(t.Context(), &plan.Entries[0], 2); err != nil {
+			return err
+		}
+		run, free, err := x.Mixed(&plan.Entries[0], func(int) *plans.Entry { return &plan.Entries[0] })
+		if err != nil {
+			return err
+		}
+		defer free()
+		_, err = run(t.Context(), 2)
 		return err
 	}
 	f := withFake(t)
@@ -313,7 +304,7 @@ func TestFailures(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Failures of these need no notice: they free, or tell what not every driver knows.
-	quiet := []int{cuCtxSetCurrent, cuDeviceGetAttribute, cuDevicePrimaryCtxRelease, cuMemFree, cuMemFreeHost, cuLinkDestroy, cuStreamSynchronize,
+	quiet := []int{cuCtxSetCurrent, cuDeviceGetAttribute, cuDevicePrimaryCtxRelease, cuMemFree, cuMemFreeHost, cuLinkDestroy, cuStreamQuery,
 		cuStreamDestroy, cuGraphDestroy, cuGraphExecDestroy, cuEventDestroy}
 	calls := f.calls
 	for _, e := range []Error{outOfMemory, 700} {

@@ -4,35 +4,40 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 	"unsafe"
 )
 
-// fake is a driver without a device: it does what it is asked for at once, in memory of this process. Its
-// machine code is the text of the module: "inc" adds one to the first argument, "copy" copies the first to the
-// second, in i32.
+// fake is a driver without a device: it does what it is asked for in memory of this process, at once or, where it is
+// slow, one thing behind the other on a goroutine. Its machine code is the text of the module: "inc" adds one to the
+// first argument, "copy" copies the first to the second, in i32.
 type fake struct {
 	mu     sync.Mutex
+	slow   chan func()  // what streams do, in order; nil if it is done at once
+	queued atomic.Int32 // of it that is not done
 	infos  []fakeInfo
 	memory map[uint64][]byte  // what is allocated, by address
 	links  map[uintptr][]byte // their results, which stay
+	dead   [][]byte           // memory that was freed
 	live   map[string]int     // objects that were made and not freed, by kind
 	graphs []*fakeGraph
-	texts  []string                 // of modules and functions, by handle
-	asked  map[uintptr]int          // bytes of shared memory beyond what they declare, by function
-	events map[uintptr]map[int]bool // what an event of a capture is behind, by node
+	texts  []string        // of modules and functions, by handle
+	asked  map[uintptr]int // bytes of shared memory beyond what they declare, by function
+	events map[uintptr]*fakeEvent
 
-	capturing *fakeGraph
+	capturing map[uintptr]*fakeGraph   // by stream
 	frontier  map[uintptr]map[int]bool // of a capture: what the end of a stream is behind
 	handles   uintptr
 
 	calls  int
 	failAt int   // the call that fails, from 1; 0: none
 	fails  Error // with what; sticky errors stay
+	failIn int   // the function of which each call fails; 0: none
 	failed int   // the function that did
 	busy   bool  // nothing ends
 }
@@ -44,6 +49,14 @@ type fakeInfo struct {
 	free        uint64
 	integrated  bool
 	unsupported []uintptr // attributes that the driver does not know
+}
+
+// fakeEvent is behind nodes of a capture, or has a time.
+type fakeEvent struct {
+	graph   *fakeGraph
+	behind  map[int]bool
+	waiting atomic.Int32 // of what it was recorded behind
+	at      atomic.Int64 // ns
 }
 
 // fakeGraph is what was captured.
@@ -65,11 +78,53 @@ func withFake(t *testing.T, infos ...fakeInfo) *fake {
 	if infos == nil {
 		infos = []fakeInfo{{name: "Z1", arch: 90, memory: 8 << 30, free: 7 << 30}}
 	}
-	f := &fake{infos: infos, memory: map[uint64][]byte{}, links: map[uintptr][]byte{}, live: map[string]int{}, asked: map[uintptr]int{}, events: map[uintptr]map[int]bool{}, frontier: map[uintptr]map[int]bool{}}
+	f := &fake{infos: infos, memory: map[uint64][]byte{}, links: map[uintptr][]byte{}, live: map[string]int{}, asked: map[uintptr]int{},
+		events: map[uintptr]*fakeEvent{}, capturing: map[uintptr]*fakeGraph{}, frontier: map[uintptr]map[int]bool{}}
 	before := load
-	load = func() (*driver, error) { return &driver{f.invoke}, nil }
+	load = func() (*library, error) { return &library{f.invoke}, nil }
 	t.Cleanup(func() { load = before })
 	return f
+}
+
+// slowly has streams do one thing behind the other, beside the caller.
+func (f *fake) slowly(t *testing.T) {
+	f.slow = make(chan func(), 1<<16)
+	t.Cleanup(func() { close(f.slow) })
+	go func() {
+		for do := range f.slow {
+			do()
+			f.queued.Add(-1)
+		}
+	}()
+}
+
+// put has a stream do something, or the graph that it captures.
+func (f *fake) put(stream uintptr, n fakeNode) {
+	if g := f.capturing[stream]; g != nil {
+		n.stream, n.after = stream, maps.Clone(f.frontier[stream])
+		g.nodes = append(g.nodes, n)
+		f.frontier[stream] = map[int]bool{len(g.nodes) - 1: true}
+	} else if f.slow != nil {
+		f.queued.Add(1)
+		f.slow <- n.do
+	} else {
+		n.do()
+	}
+}
+
+// stamp has an event take the time.
+func (f *fake) stamp(event, stream uintptr) {
+	e := f.events[event]
+	begun := f.capturing[stream] != nil // a graph may run later
+	if !begun {
+		e.waiting.Add(1)
+	}
+	f.put(stream, fakeNode{kernel: "stamp", do: func() {
+		e.at.Store(time.Now().UnixNano())
+		if !begun {
+			e.waiting.Add(-1)
+		}
+	}})
 }
 
 // at is what lies at an address.
@@ -82,6 +137,9 @@ func (f *fake) invoke(function int, a []uintptr) uintptr {
 		return 0 // the package knows those that are tested
 	}
 	f.calls++
+	if f.failIn != 0 && function == f.failIn {
+		return uintptr(f.fails)
+	}
 	if f.calls == f.failAt || f.failAt > 0 && f.calls > f.failAt && slices.Contains(sticky, f.fails) {
 		if f.calls == f.failAt {
 			f.failed = function
@@ -105,8 +163,8 @@ func (f *fake) freed(kind string) Error {
 	return 0
 }
 
-// stagingTest is a size that only staging memory and that of probes has; what is larger is cut to it.
-var stagingTest = uintptr(2 * runtime.GOMAXPROCS(0) * pieceBytes)
+// stagingTest is a size that only memory of probes has; what is larger is cut to it.
+const stagingTest = uintptr(8 << 20)
 
 // staging keeps the large buffers that were freed.
 var staging struct {
@@ -115,6 +173,9 @@ var staging struct {
 }
 
 func (f *fake) allocate(kind string, to, bytes uintptr) Error {
+	if uint64(bytes) > f.infos[0].memory {
+		return outOfMemory
+	}
 	var b []byte
 	if bytes >= stagingTest { // many tests take them
 		staging.Lock()
@@ -142,13 +203,15 @@ func (f *fake) release(kind string, address uintptr) Error {
 		staging.spare = append(staging.spare, b)
 		staging.Unlock()
 	}
+	if f.slow != nil { // whoever still uses it shall see
+		b := unsafe.Slice(at[byte](address), len(f.memory[uint64(address)])-255)
+		for i := range b {
+			b[i] = 0xa5
+		}
+		f.dead = append(f.dead, f.memory[uint64(address)])
+	}
 	delete(f.memory, uint64(address))
 	return f.freed(kind)
-}
-
-func (f *fake) copy(to, from, bytes uintptr) Error {
-	copy(unsafe.Slice(at[byte](to), bytes), unsafe.Slice(at[byte](from), bytes))
-	return 0
 }
 
 // attribute is a CUdevice_attribute of a device.
@@ -196,8 +259,9 @@ func (f *fake) do(function int, a []uintptr) Error {
 		return f.allocate("host memory", a[0], a[1])
 	case cuMemFreeHost:
 		return f.release("host memory", a[0])
-	case cuMemcpyHtoDAsync, cuMemcpyDtoHAsync, cuMemcpyDtoDAsync:
-		return f.copy(a[0], a[1], a[2])
+	case cuMemcpyAsync:
+		to, from, bytes := a[0], a[1], a[2] // a is the caller's
+		f.put(a[3], fakeNode{kernel: "memcpy", do: func() { copy(unsafe.Slice(at[byte](to), bytes), unsafe.Slice(at[byte](from), bytes)) }})
 	case cuLinkCreate:
 		*at[uintptr](a[3]) = f.made("link")
 	case cuLinkAddData:
@@ -223,12 +287,12 @@ func (f *fake) do(function int, a []uintptr) Error {
 	case cuStreamDestroy:
 		return f.freed("stream")
 	case cuStreamBeginCapture:
-		f.capturing = &fakeGraph{}
-		clear(f.frontier)
-		clear(f.events)
+		f.capturing[a[0]] = &fakeGraph{}
+		delete(f.frontier, a[0])
 	case cuStreamEndCapture:
-		f.graphs = append(f.graphs, f.capturing)
-		f.capturing = nil
+		g := f.capturing[a[0]]
+		f.graphs = append(f.graphs, g)
+		maps.DeleteFunc(f.capturing, func(_ uintptr, of *fakeGraph) bool { return of == g })
 		f.live["graph"]++
 		*at[uintptr](a[1]) = uintptr(len(f.graphs))
 	case cuGraphDestroy:
@@ -240,27 +304,48 @@ func (f *fake) do(function int, a []uintptr) Error {
 		return f.freed("executable graph")
 	case cuGraphLaunch:
 		for _, n := range f.graphs[a[0]-1].nodes {
-			n.do()
+			f.put(a[1], n)
 		}
 	case cuLaunchKernelEx:
 		f.launch(at[launchConfig](a[0]), f.texts[a[1]-1], a[2])
 	case cuEventCreate:
 		*at[uintptr](a[0]) = f.made("event")
+		f.events[f.handles] = &fakeEvent{}
 	case cuEventDestroy:
+		delete(f.events, a[0])
 		return f.freed("event")
 	case cuEventRecord:
-		f.events[a[0]] = maps.Clone(f.frontier[a[1]])
+		if e := f.events[a[0]]; f.capturing[a[1]] != nil {
+			e.graph, e.behind = f.capturing[a[1]], maps.Clone(f.frontier[a[1]])
+		} else {
+			f.stamp(a[0], a[1])
+		}
+	case cuEventRecordWithFlags:
+		const external = 1 // in graphs, and only there
+		if (a[2] == external) != (f.capturing[a[1]] != nil) {
+			return 1 // CUDA_ERROR_INVALID_VALUE
+		}
+		f.stamp(a[0], a[1])
 	case cuStreamWaitEvent:
+		e := f.events[a[1]]
+		if f.capturing[a[0]] == nil { // the stream joins the capture
+			delete(f.frontier, a[0])
+		}
+		f.capturing[a[0]] = e.graph
 		if f.frontier[a[0]] == nil {
 			f.frontier[a[0]] = map[int]bool{}
 		}
-		maps.Copy(f.frontier[a[0]], f.events[a[1]])
+		maps.Copy(f.frontier[a[0]], e.behind)
+	case cuStreamQuery:
+		if f.busy || f.queued.Load() != 0 {
+			return notReady
+		}
 	case cuEventQuery:
-		if f.busy {
+		if f.busy || f.events[a[0]].waiting.Load() != 0 {
 			return notReady
 		}
 	case cuEventElapsedTime:
-		*at[float32](a[0]) = 0.001
+		*at[float32](a[0]) = float32(f.events[a[2]].at.Load()-f.events[a[1]].at.Load()) / 1e6
 	}
 	return 0
 }
@@ -281,13 +366,7 @@ func (f *fake) launch(c *launchConfig, text string, params uintptr) {
 			*at[int32](uintptr(args[1])) = *at[int32](uintptr(args[0]))
 		}
 	}
-	g := f.capturing
-	if g == nil {
-		do()
-		return
-	}
-	g.nodes = append(g.nodes, fakeNode{name, args, c.count > 0, c.stream, maps.Clone(f.frontier[c.stream]), do})
-	f.frontier[c.stream] = map[int]bool{len(g.nodes) - 1: true}
+	f.put(c.stream, fakeNode{kernel: name, args: args, overlap: c.count > 0, do: do})
 }
 
 // before reports whether node i has ended when j begins.

@@ -102,7 +102,7 @@ var attributes = []struct {
 	{139, true, func(i *Info, v int) { i.DeviceID = uint32(v) >> 16 }}, // device id and vendor id
 }
 
-func (i *Info) read(d *driver) error {
+func (i *Info) read(d *library) error {
 	if err := d.call(cuDeviceGet, uintptr(unsafe.Pointer(&i.handle)), uintptr(i.Index)); err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/zincc-dev/zincc/internal/private"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -25,9 +26,9 @@ type function struct {
 	registers, local int
 }
 
-// functions compiles the modules of all pipelines, on all processors, or takes what was
+// Load compiles the modules of all pipelines, on all processors, or takes what was
 // compiled before: the user's cache folder keeps it.
-func (d *Device) functions(ctx context.Context, plan *plans.Plan) ([]*function, error) {
+func (d *Device) Load(ctx context.Context, plan *plans.Plan) error {
 	list, failed := make([]*function, len(plan.Pipelines)), make([]error, len(plan.Pipelines))
 	order := make([]int, len(list))
 	for i := range order {
@@ -44,6 +45,10 @@ func (d *Device) functions(ctx context.Context, plan *plans.Plan) ([]*function, 
 			}
 			p := &plan.Pipelines[i]
 			m := &plan.Modules[p.Module]
+			if m.Format != plans.PTX {
+				failed[i] = ir.Unsupported("kernel %s is in format %s, CUDA takes %s", m.Name, m.Format, plans.PTX)
+				return nil
+			}
 			list[i], failed[i] = d.function(m.Name, m.Interface.Entry, p.Workgroup, p.Shared, m.Bytes)
 			return nil
 		})
@@ -51,10 +56,11 @@ func (d *Device) functions(ctx context.Context, plan *plans.Plan) ([]*function, 
 	_ = g.Wait()
 	for _, err := range failed {
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return list, nil
+	d.functions = list
+	return nil
 }
 
 // mostDeclared is the bytes of shared memory that kernels declare. What takes more asks for all of it.
@@ -98,7 +104,7 @@ func (d *Device) function(kernel, entry string, workgroup, shared int, ptx []byt
 // machineCode returns what the driver makes of PTX, now or earlier: the user's cache folder keeps it for this
 // architecture and driver. Drivers trust what they get, so nobody else may have written it.
 func (d *Device) machineCode(ptx []byte) ([]byte, error) {
-	cache, notKept := private.Open(fmt.Sprintf("cubins/%s-%d", d.Info.ArchName(), d.Info.Driver))
+	cache, notKept := private.Open(fmt.Sprintf("cubins/%s-%d", d.info.ArchName(), d.info.Driver))
 	sum := sha256.Sum256(ptx)
 	name := fmt.Sprintf("%x.cubin", sum[:16])
 	if notKept == nil {

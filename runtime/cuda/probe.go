@@ -3,10 +3,12 @@ package cuda
 import (
 	"context"
 	"crypto/sha256"
+	"slices"
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/driver"
 )
 
 const (
@@ -16,6 +18,7 @@ const (
 	// probeDispatches is how many empty dispatches are timed together.
 	probeDispatches = 200
 	probeSubmits    = 100
+	probeTimeout    = 30 * time.Second
 )
 
 // probeGrids are tried for the read bandwidth.
@@ -52,25 +55,23 @@ func (d *Device) probeRead(ctx context.Context, r *runtime.ProbeResult) error {
 	if err != nil {
 		return err
 	}
-	source, err := d.alloc(probeBytes)
+	source, err := d.Alloc(probeBytes, driver.Local)
 	if err != nil {
 		return err
 	}
-	defer source.free()
-	sink, err := d.alloc(int64(probeGrids[len(probeGrids)-1]) * probeLanes * 4)
+	defer source.Free()
+	sink, err := d.Alloc(int64(probeGrids[len(probeGrids)-1])*probeLanes*4, driver.Local)
 	if err != nil {
 		return err
 	}
-	defer sink.free()
-	if err := d.call(cuMemsetD32Async, uintptr(source.address), 1, probeBytes/4, d.stream); err != nil {
+	defer sink.Free()
+	if err := d.call(cuMemsetD32Async, uintptr(source.Address()), 1, probeBytes/4, d.stream); err != nil {
 		return d.errorf("%w", err)
 	}
 	for _, grid := range probeGrids {
-		t, err := d.bestTime(ctx, func() error {
-			return f.launch(d, d.stream, [3]uint32{grid, 1, 1}, []uint64{source.address, sink.address}, false)
-		})
+		t, err := d.bestTime(ctx, f, driver.Dispatch{Arguments: []uint64{source.Address(), sink.Address()}, Grid: [3]uint32{grid, 1, 1}}, 1)
 		if err != nil {
-			return d.errorf("%w", err)
+			return err
 		}
 		if b := probeBytes / t.Seconds(); b > r.ReadBandwidth {
 			r.ReadBandwidth, r.ReadWorkgroups = b, int(grid)
@@ -79,51 +80,32 @@ func (d *Device) probeRead(ctx context.Context, r *runtime.ProbeResult) error {
 	return nil
 }
 
-// probeDispatch measures empty kernels one after the other in a graph, and what it costs to start the
-// shortest graph and wait for its end.
+// probeDispatch measures empty kernels one after the other, and what it costs to submit one and wait for its end.
 func (d *Device) probeDispatch(ctx context.Context, r *runtime.ProbeResult) error {
 	f, err := d.function("probe_empty", "kernel", probeLanes, 0, []byte(probeEmpty))
 	if err != nil {
 		return err
 	}
-	graphOf := func(count int, workgroups uint32) (*graph, error) {
-		return d.capture(func() error {
-			for range count {
-				if err := f.launch(d, d.stream, [3]uint32{workgroups, 1, 1}, []uint64{0}, false); err != nil { // never read
-					return d.errorf("%w", err)
-				}
-			}
-			return nil
-		})
+	empty := func(workgroups uint32) driver.Dispatch {
+		return driver.Dispatch{Arguments: []uint64{0}, Grid: [3]uint32{workgroups, 1, 1}} // never read
 	}
 	for _, n := range probeWorkgroups {
-		g, err := graphOf(probeDispatches, n)
-		if err != nil {
-			return err
-		}
-		t, err := d.bestTime(ctx, g.launch)
-		g.free()
+		t, err := d.bestTime(ctx, f, empty(n), probeDispatches)
 		if err != nil {
 			return err
 		}
 		r.Dispatches = append(r.Dispatches, runtime.DispatchProbe{Workgroups: int(n), Barrier: t.Seconds() / probeDispatches})
 	}
-	g, err := graphOf(1, 1)
+	one, err := d.record([]*function{f}, []driver.Stage{{Dispatches: []driver.Dispatch{empty(1)}}})
 	if err != nil {
 		return err
 	}
-	defer g.free()
+	defer one.Free()
 	var total, best time.Duration
 	for i := range probeSubmits {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
 		start := time.Now()
-		if err := g.launch(); err != nil {
+		if err := d.run(ctx, one); err != nil {
 			return err
-		}
-		if err := d.call(cuStreamSynchronize, d.stream); err != nil {
-			return d.errorf("%w", err)
 		}
 		t := time.Since(start)
 		total += t
@@ -135,38 +117,43 @@ func (d *Device) probeDispatch(ctx context.Context, r *runtime.ProbeResult) erro
 	return nil
 }
 
-// bestTime is the shortest that the device takes for what do starts.
-func (d *Device) bestTime(ctx context.Context, do func() error) (best time.Duration, err error) {
-	var stamps [2]uintptr
-	for i := range stamps {
-		if stamps[i], err = d.event(); err != nil {
-			return 0, err
-		}
-		defer func() { _ = d.call(cuEventDestroy, stamps[i]) }()
+// bestTime is the shortest that the device takes for the dispatch, count times one behind the other.
+func (d *Device) bestTime(ctx context.Context, f *function, dispatch driver.Dispatch, count int) (best time.Duration, err error) {
+	clock, err := d.Clock(2)
+	if err != nil {
+		return 0, err
 	}
+	defer clock.Free()
+	stages := slices.Repeat([]driver.Stage{{Dispatches: []driver.Dispatch{dispatch}}}, count)
+	stages[count-1].Stamp = driver.Stamp{Clock: clock, Slot: 1}
+	w, err := d.record([]*function{f}, slices.Concat([]driver.Stage{{Stamp: driver.Stamp{Clock: clock}}}, stages))
+	if err != nil {
+		return 0, err
+	}
+	defer w.Free()
 	for i := range probeRepeats {
-		if err := ctx.Err(); err != nil {
+		if err := d.run(ctx, w); err != nil {
 			return 0, err
 		}
-		if err := d.call(cuEventRecord, stamps[0], d.stream); err != nil {
-			return 0, err
-		}
-		if err := do(); err != nil {
-			return 0, err
-		}
-		if err := d.call(cuEventRecord, stamps[1], d.stream); err != nil {
-			return 0, err
-		}
-		if err := d.call(cuEventSynchronize, stamps[1]); err != nil {
-			return 0, err
-		}
-		t, err := d.between(stamps[0], stamps[1])
+		at, err := clock.Read()
 		if err != nil {
 			return 0, err
 		}
-		if i == 0 || t < best {
+		if t := at[1]; i == 0 || t < best {
 			best = t
 		}
 	}
 	return max(best, 1), nil
+}
+
+// run submits a work and waits for its end.
+func (d *Device) run(ctx context.Context, w *work) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	f, err := d.Submit(w)
+	if err != nil {
+		return err
+	}
+	return d.Wait(f, probeTimeout)
 }

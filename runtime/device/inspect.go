@@ -5,7 +5,6 @@ import (
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/runtime"
-	"github.com/zincc-dev/zincc/runtime/cuda"
 	driven "github.com/zincc-dev/zincc/runtime/exec"
 	"github.com/zincc-dev/zincc/runtime/verify"
 )
@@ -17,8 +16,6 @@ func Inspect(exec runtime.Executor) (verify.Device, error) {
 	case interface {
 		Inspect() (*driven.Inspector, error)
 	}:
-		return x.Inspect()
-	case *cuda.Executor:
 		return x.Inspect()
 	case verify.Device:
 		return x, nil

@@ -9,8 +9,9 @@ package exec
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/driver"
@@ -52,19 +53,18 @@ func New(ctx context.Context, dev driver.Device, plan *plans.Plan, src *plans.So
 }
 
 func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func(int64)) error {
-	if err := x.load(ctx, src, progress); err != nil {
+	var err error
+	if x.memory, err = newMemory(ctx, x.dev, x.plan); err != nil {
 		return err
 	}
-	for i := range x.plan.Entries {
-		e := &x.plan.Entries[i]
-		work, err := x.dev.Record(x.stages(e)...)
-		if err != nil {
-			return fmt.Errorf("entry %s: %w", e.Name, err)
-		}
-		x.entries[e.Name] = work
+	// The one waits for processors, the other for the disk.
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return x.load(ctx) })
+	both.Go(func() error { return x.memory.fill(ctx, x.plan, src, progress) })
+	if err := both.Wait(); err != nil {
+		return err
 	}
 	for i := range x.seats {
-		var err error
 		if x.seats[i], err = x.newSeat(); err != nil {
 			return err
 		}
@@ -73,32 +73,29 @@ func (x *Executor) prepare(ctx context.Context, src *plans.Source, progress func
 	return nil
 }
 
-// load makes the pipelines while it fills the memory: the one waits for processors, the other for the disk.
-func (x *Executor) load(ctx context.Context, src *plans.Source, progress func(int64)) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	var compiling sync.WaitGroup
-	compiling.Go(func() {
-		if err := x.dev.Load(ctx, x.plan); err != nil {
-			stop(err)
-		}
-	})
-	var err error
-	x.memory, err = newMemory(ctx, x.dev, x.plan, src, progress)
-	compiling.Wait()
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
+// load makes the pipelines, and records each entry.
+func (x *Executor) load(ctx context.Context) error {
+	if err := x.dev.Load(ctx, x.plan); err != nil {
+		return err
 	}
-	return err
+	for i := range x.plan.Entries {
+		e := &x.plan.Entries[i]
+		work, err := x.dev.Record(x.stages(e, x.dispatch)...)
+		if err != nil {
+			return fmt.Errorf("entry %s: %w", e.Name, err)
+		}
+		x.entries[e.Name] = work
+	}
+	return nil
 }
 
-// stages are the work of an entry: dispatches that do not wait for each other side by side.
-func (x *Executor) stages(e *plans.Entry) []driver.Stage {
+// stages are the work of an entry: dispatches that do not wait for each other side by side. one makes dispatch i.
+func (x *Executor) stages(e *plans.Entry, one func(e *plans.Entry, i int) driver.Dispatch) []driver.Stage {
 	var stages []driver.Stage
 	for from, to := range e.Batches() {
 		var s driver.Stage
 		for i := from; i < to; i++ {
-			d := x.dispatch(e, i)
+			d := one(e, i)
 			d.Queue, d.Early = e.Dispatches[i].Queue, e.Dispatches[i].BeginsEarly()
 			s.Dispatches = append(s.Dispatches, d)
 		}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/internal/contents"
@@ -15,8 +17,6 @@ const (
 	// poolBytes is the size of the buffers that weights and caches share, unless
 	// one of them is larger or the device allows less.
 	poolBytes = 1 << 30
-	// stagingBytes is the size of a staging buffer, unless there is less to upload.
-	stagingBytes = 16 << 20
 )
 
 // place is where something lies on the device. The host finds it at back: of a seat's memory if it is small, else of
@@ -62,17 +62,13 @@ type memory struct {
 	arguments map[string][][]uint64 // addresses of each dispatch's arguments, by entry
 }
 
-func newMemory(ctx context.Context, dev driver.Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*memory, error) {
+// newMemory takes the memory of a plan.
+func newMemory(ctx context.Context, dev driver.Device, plan *plans.Plan) (*memory, error) {
 	m := &memory{dev: dev, weights: map[string]place{}, regions: map[string]place{}, arguments: map[string][][]uint64{}}
-	up := newUploader(dev, min(stagingBytes, uploads(plan)), progress)
-	defer up.close()
 	for _, f := range []func() error{
 		func() error { return m.placeWeights(ctx, plan) },
 		func() error { return m.placeRegions(plan) },
-		func() error { return m.fillWeights(ctx, plan, src, up) },
-		func() error { return contents.Tables(ctx, plan, writer(up, m.regions, nil)) },
 		func() error { return m.findArguments(plan) },
-		up.flush,
 	} {
 		if err := f(); err != nil {
 			return nil, err
@@ -81,16 +77,29 @@ func newMemory(ctx context.Context, dev driver.Device, plan *plans.Plan, src *pl
 	return m, nil
 }
 
-// uploads is what all weights and tables take, at least something.
-func uploads(plan *plans.Plan) int64 {
-	l := layout(placeAlign)
-	for _, w := range plan.Weights {
-		l.next(w.Bytes)
+// fill brings weights and tables to their places. Tables are computed while weights are read.
+func (m *memory) fill(ctx context.Context, plan *plans.Plan, src *plans.Source, progress func(int64)) error {
+	up := newUploader(m.dev, pieceBytes, progress)
+	defer up.close()
+	both, ctx := errgroup.WithContext(ctx)
+	var tables []func() error // that are computed
+	both.Go(func() error {
+		write := writer(up, m.regions, nil)
+		return contents.Tables(ctx, plan, func(name string, bytes int64, fill func(p []byte, at int64) error) error {
+			tables = append(tables, func() error { return write(name, bytes, fill) })
+			return nil
+		})
+	})
+	both.Go(func() error { return m.fillWeights(ctx, plan, src, up) })
+	if err := both.Wait(); err != nil {
+		return err
 	}
-	for _, r := range plan.Memory.Tables {
-		l.next(r.Bytes)
+	for _, write := range tables {
+		if err := write(); err != nil {
+			return err
+		}
 	}
-	return int64(l)
+	return up.flush()
 }
 
 // writer fills places that are in the host's memory, and uploads to the others; filled gets the bytes of the first
@@ -102,7 +111,7 @@ func writer(up *uploader, places map[string]place, filled func(int64)) contents.
 			return up.write(places[name].buf, places[name].at, bytes, fill)
 		}
 		if int64(len(to)) != bytes {
-			return fmt.Errorf("%d bytes for a region of %d", bytes, len(to))
+			return fmt.Errorf("%q: %d bytes for a region of %d", name, bytes, len(to))
 		}
 		err := contents.Fill(to, 0, fill)
 		if err == nil && filled != nil {

@@ -161,10 +161,7 @@ func (x *Executor) Wait(ctx context.Context, t Ticket) error {
 	}
 	s := x.seats[i]
 	defer func() { s.fence = 0 }()
-	if err := x.watch(s.fence, x.took[s.replay]); err != nil {
-		return err
-	}
-	if err := x.await(ctx, s.fence); err != nil {
+	if err := x.await(ctx, s.fence, x.took[s.replay]); err != nil {
 		return err
 	}
 	if s.replay.entry != "" {
@@ -174,29 +171,22 @@ func (x *Executor) Wait(ctx context.Context, t Ticket) error {
 	return nil
 }
 
-// watch sleeps for most of the time that a submission is expected to take, then looks
-// for its end all the time, for as long again: the end is seen some 40 us sooner than
-// by waiting for it, which counts for prompts and small models. A device that computes
-// on the host's processors would lose one to that.
-func (x *Executor) watch(f driver.Fence, expected time.Duration) error {
-	if expected == 0 || expected > poll || x.info.Host {
-		return nil
+// await waits for a submission until the caller loses interest; it is given up then. It sleeps for most of the time
+// that is expected, if any is, then looks for the end all the time, for as long again: the end is seen some 40 us
+// sooner than by waiting for it, which counts for prompts and small models. A device that computes on the host's
+// processors would lose one to that.
+func (x *Executor) await(ctx context.Context, f driver.Fence, expected time.Duration) error {
+	if x.info.Host {
+		expected = 0
 	}
-	deadline := time.Now().Add(2 * expected)
-	err := x.dev.Wait(f, expected*9/10)
-	for errors.Is(err, driver.ErrTimeout) && time.Now().Before(deadline) {
-		err = x.dev.Wait(f, 0)
-	}
-	if errors.Is(err, driver.ErrTimeout) {
-		return nil
-	}
-	return err
-}
-
-// await waits for a submission until the caller loses interest; it is given up then.
-func (x *Executor) await(ctx context.Context, f driver.Fence) error {
-	for {
-		err := x.dev.Wait(f, poll)
+	for began := time.Now(); ; {
+		timeout := poll
+		if past, most := time.Since(began), expected*9/10; past < most {
+			timeout = min(poll, most-past)
+		} else if past < 2*expected {
+			timeout = 0
+		}
+		err := x.dev.Wait(f, timeout)
 		if !errors.Is(err, driver.ErrTimeout) {
 			return err
 		}
@@ -237,7 +227,7 @@ func (x *Executor) finish(ctx context.Context, works ...driver.Work) error {
 	if err != nil {
 		return err
 	}
-	return x.await(ctx, f)
+	return x.await(ctx, f, 0)
 }
 
 // once records stages, runs them and waits for their end.

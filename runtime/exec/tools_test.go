@@ -2,12 +2,14 @@ package exec
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/driver"
+	"github.com/zincc-dev/zincc/runtime/driver/fake"
 	"github.com/zincc-dev/zincc/runtime/internal/spare"
 )
 
@@ -28,6 +30,54 @@ func TestProfile(t *testing.T) {
 	}
 	check(t, x.Run(t.Context(), e, 1))
 	wantInts(t, x, "out", after(5))
+}
+
+// TestMixed times an entry with the kernel of a copy at one dispatch, which has the entry's arguments where it takes
+// the same, else its own.
+func TestMixed(t *testing.T) {
+	plan := toyPlan()
+	own := &plan.Entries[0]
+	copied := *own
+	copied.Name, copied.Dispatches = "decode/1+1", slices.Clone(own.Dispatches)
+	thrice, seven := &copied.Dispatches[1], &copied.Dispatches[2]
+	thrice.Pipeline = own.Dispatches[0].Pipeline // embed, of the same arguments
+	seven.Args = slices.Clone(seven.Args)
+	seven.Args[0].Name = "other"
+	seven.Args[0].Offset = 768
+	plan.Entries = append(plan.Entries, copied)
+	own = &plan.Entries[0]
+	d := fake.New(kernels)
+	x, err := New(t.Context(), d, plan, nil, nil)
+	check(t, err)
+	defer x.Close()
+	begin(t, x, 5)
+	run, free, err := x.Mixed(own, func(i int) *plans.Entry {
+		if i == 1 || i == 2 {
+			return &plan.Entries[2]
+		}
+		return own
+	})
+	check(t, err)
+	defer free()
+	d.Log()
+	for range 2 {
+		took, err := run(t.Context(), 2)
+		check(t, err)
+		if took != time.Nanosecond/2 {
+			t.Errorf("%v, want the time between two stamps", took)
+		}
+	}
+	const entry = " {embed} {embed, seven} {head} {advance}"
+	for i, line := range d.Log() {
+		if want := fmt.Sprintf("%d: {copy 1024 upload to local} {}"+entry+entry+" {}", i+1); line != want {
+			t.Errorf("submitted %s, want %s", line, want)
+		}
+	}
+	for i, want := range [][]uint64{x.memory.arguments[own.Name][1], x.memory.arguments[copied.Name][2]} {
+		if have := x.instead(own, i+1, &plan.Entries[2]).Arguments; !slices.Equal(have, want) {
+			t.Errorf("dispatch %d has arguments %#x, want %#x", i+1, have, want)
+		}
+	}
 }
 
 // TestInspector runs an entry dispatch by dispatch, and reads and writes any place, in parts.

@@ -1,16 +1,18 @@
 package exec
 
 import (
+	"cmp"
 	"errors"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/driver/fake"
-	"github.com/zincc-dev/zincc/runtime/internal/contents"
 )
 
-// uploadTo makes an uploader of that chunk, and device memory with what reads it back.
-func uploadTo(t *testing.T, chunk, bytes int64, progress func(int64)) (u *uploader, b driver.Memory, read func() []byte) {
+// uploadTo makes an uploader of pieces of that size, and device memory with what reads it back.
+func uploadTo(t *testing.T, piece, bytes int64, progress func(int64)) (u *uploader, b driver.Memory, read func() []byte) {
 	t.Helper()
 	d := fake.New(nil)
 	t.Cleanup(d.Close)
@@ -20,7 +22,7 @@ func uploadTo(t *testing.T, chunk, bytes int64, progress func(int64)) (u *upload
 		return m
 	}
 	b, back := alloc(driver.Local), alloc(driver.Readback)
-	u = newUploader(d, chunk, progress)
+	u = newUploader(d, piece, progress)
 	t.Cleanup(u.close)
 	return u, b, func() []byte {
 		w, err := d.Record(driver.Stage{Copies: []driver.Copy{{To: back, From: b, Bytes: bytes}}})
@@ -60,36 +62,29 @@ func TestUploader(t *testing.T) {
 			t.Fatalf("byte %d is %d, want %d", i, have, i%251)
 		}
 	}
-	broken := errors.New("file is gone")
-	if err := u.write(b, 0, 4, func([]byte, int64) error { return broken }); !errors.Is(err, broken) {
-		t.Errorf("error of fill: %v", err)
-	}
 }
 
-// TestUploaderFillsInParts writes more than a staging buffer, whose parts are filled at once.
-func TestUploaderFillsInParts(t *testing.T) {
-	u, b, read := uploadTo(t, 3<<20, 7<<20, nil)
-	fill := func(p []byte, at int64) error {
-		for i := range p {
-			p[i] = byte((at + int64(i)) / 4 % 253)
-		}
-		return nil
-	}
-	check(t, u.write(b, 0, b.Size(), fill))
-	check(t, u.flush())
-	for i, have := range read() {
-		if have != byte(i/4%253) {
-			t.Fatalf("byte %d is %d, want %d", i, have, i/4%253)
-		}
-	}
-	broken := errors.New("file is gone")
-	err := u.write(b, 0, b.Size(), func(p []byte, at int64) error {
-		if at == contents.Part {
+// TestUploaderFails: who writes gets the error of a piece that could not be filled, at the end at the latest. Nothing
+// is filled once the uploader is closed.
+func TestUploaderFails(t *testing.T) {
+	u, b, _ := uploadTo(t, 1000, 10_000, nil)
+	broken, began, ended := errors.New("file is gone"), atomic.Int32{}, atomic.Int32{}
+	err := u.write(b, 0, b.Size(), func(_ []byte, at int64) error {
+		began.Add(1)
+		defer ended.Add(1)
+		if at == 3000 {
 			return broken
 		}
-		return fill(p, at)
+		time.Sleep(time.Millisecond)
+		return nil
 	})
-	if !errors.Is(err, broken) {
-		t.Errorf("error of one part: %v", err)
+	if err = cmp.Or(err, u.flush()); !errors.Is(err, broken) {
+		t.Errorf("error of one piece: %v", err)
+	}
+	if err := u.write(b, 0, 4, func([]byte, int64) error { return nil }); !errors.Is(err, broken) {
+		t.Errorf("a later write: %v", err)
+	}
+	if u.close(); began.Load() != ended.Load() {
+		t.Errorf("%d pieces of %d are filled", ended.Load(), began.Load())
 	}
 }

@@ -15,7 +15,8 @@ import (
 )
 
 // Writer puts bytes where the device has a weight or a table of that name. It calls fill with
-// pieces of them, also several at once: p is to become what the bytes from at on are.
+// pieces of them, also several at once and after it has returned: p is to become what the bytes from at on are. Its
+// error may be of what it was called for before.
 type Writer func(name string, bytes int64, fill func(p []byte, at int64) error) error
 
 // Weights writes all weights in the layouts of the plan.
@@ -35,9 +36,14 @@ func Weights(ctx context.Context, plan *plans.Plan, src *plans.Source, write Wri
 		if err != nil {
 			return err
 		}
-		err = write(w.Name, w.Bytes, func(p []byte, at int64) error { return src.Read(func() error { return l.Fill(p, at, data) }) })
+		err = write(w.Name, w.Bytes, func(p []byte, at int64) error {
+			if err := src.Read(func() error { return l.Fill(p, at, data) }); err != nil {
+				return fmt.Errorf("tensor %q: %w", w.Name, err)
+			}
+			return nil
+		})
 		if err != nil {
-			return fmt.Errorf("tensor %q: %w", w.Name, err)
+			return err
 		}
 	}
 	return nil
@@ -56,7 +62,7 @@ func Tables(ctx context.Context, plan *plans.Plan, write Writer) error {
 		}
 		err = write(r.Name, r.Bytes, func(p []byte, at int64) error { copy(p, data[at:]); return nil })
 		if err != nil {
-			return fmt.Errorf("table %q: %w", r.Name, err)
+			return err
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/internal/dynamic"
 )
 
@@ -29,23 +30,19 @@ const (
 	cuMemFree
 	cuMemHostAlloc
 	cuMemFreeHost
-	cuMemcpyHtoDAsync
-	cuMemcpyDtoHAsync
-	cuMemcpyDtoDAsync
+	cuMemcpyAsync
 	cuMemsetD32Async
 	cuLinkCreate
 	cuLinkAddData
 	cuLinkComplete
 	cuLinkDestroy
 	cuModuleLoadData
-	cuModuleUnload
 	cuModuleGetFunction
 	cuFuncGetAttribute
 	cuFuncSetAttribute
 	cuStreamCreate
 	cuStreamDestroy
 	cuStreamQuery
-	cuStreamSynchronize
 	cuStreamWaitEvent
 	cuStreamBeginCapture
 	cuStreamEndCapture
@@ -60,7 +57,6 @@ const (
 	cuEventRecord
 	cuEventRecordWithFlags
 	cuEventQuery
-	cuEventSynchronize
 	cuEventElapsedTime
 	functions
 )
@@ -72,17 +68,17 @@ var symbols = [functions]string{
 	cuDeviceGetUuid: "cuDeviceGetUuid", cuDeviceTotalMem: "cuDeviceTotalMem_v2", cuDeviceGetAttribute: "cuDeviceGetAttribute",
 	cuDevicePrimaryCtxRetain: "cuDevicePrimaryCtxRetain", cuDevicePrimaryCtxRelease: "cuDevicePrimaryCtxRelease_v2",
 	cuCtxSetCurrent: "cuCtxSetCurrent", cuMemGetInfo: "cuMemGetInfo_v2", cuMemAlloc: "cuMemAlloc_v2", cuMemFree: "cuMemFree_v2",
-	cuMemHostAlloc: "cuMemHostAlloc", cuMemFreeHost: "cuMemFreeHost", cuMemcpyHtoDAsync: "cuMemcpyHtoDAsync_v2",
-	cuMemcpyDtoHAsync: "cuMemcpyDtoHAsync_v2", cuMemcpyDtoDAsync: "cuMemcpyDtoDAsync_v2", cuMemsetD32Async: "cuMemsetD32Async",
+	cuMemHostAlloc: "cuMemHostAlloc", cuMemFreeHost: "cuMemFreeHost",
+	cuMemcpyAsync: "cuMemcpyAsync", cuMemsetD32Async: "cuMemsetD32Async",
 	cuLinkCreate: "cuLinkCreate_v2", cuLinkAddData: "cuLinkAddData_v2", cuLinkComplete: "cuLinkComplete", cuLinkDestroy: "cuLinkDestroy",
-	cuModuleLoadData: "cuModuleLoadData", cuModuleUnload: "cuModuleUnload", cuModuleGetFunction: "cuModuleGetFunction",
+	cuModuleLoadData: "cuModuleLoadData", cuModuleGetFunction: "cuModuleGetFunction",
 	cuFuncGetAttribute: "cuFuncGetAttribute", cuFuncSetAttribute: "cuFuncSetAttribute", cuStreamCreate: "cuStreamCreate", cuStreamDestroy: "cuStreamDestroy_v2",
-	cuStreamQuery: "cuStreamQuery", cuStreamSynchronize: "cuStreamSynchronize", cuStreamWaitEvent: "cuStreamWaitEvent",
+	cuStreamQuery: "cuStreamQuery", cuStreamWaitEvent: "cuStreamWaitEvent",
 	cuStreamBeginCapture: "cuStreamBeginCapture_v2", cuStreamEndCapture: "cuStreamEndCapture", cuLaunchKernelEx: "cuLaunchKernelEx",
 	cuGraphInstantiate: "cuGraphInstantiateWithFlags", cuGraphDestroy: "cuGraphDestroy", cuGraphExecDestroy: "cuGraphExecDestroy",
 	cuGraphLaunch: "cuGraphLaunch", cuGraphUpload: "cuGraphUpload", cuEventCreate: "cuEventCreate", cuEventDestroy: "cuEventDestroy_v2", cuEventRecord: "cuEventRecord",
 	cuEventRecordWithFlags: "cuEventRecordWithFlags",
-	cuEventQuery:           "cuEventQuery", cuEventSynchronize: "cuEventSynchronize", cuEventElapsedTime: "cuEventElapsedTime",
+	cuEventQuery:           "cuEventQuery", cuEventElapsedTime: "cuEventElapsedTime",
 }
 
 // ErrNoDriver says that the driver's library is not installed.
@@ -125,17 +121,19 @@ var advice = map[Error]string{
 }
 
 // sticky are errors after which a process can do nothing more on a device.
-var sticky = []Error{46, 214, 700, 702, 714, 715, 716, 717, 718, 719, 999}
+var sticky = []Error{214, 700, 702, 714, 715, 716, 717, 718, 719, 999}
 
 // explained adds to an error of the driver what people can do about it.
 func explained(err error) error {
 	var e Error
-	switch {
-	case !errors.As(err, &e):
-	case advice[e] != "":
-		return fmt.Errorf("%w: %s", err, advice[e])
-	case slices.Contains(sticky, e):
-		return fmt.Errorf("%w: the device is lost to this process", err)
+	if !errors.As(err, &e) {
+		return err
+	}
+	if slices.Contains(sticky, e) {
+		err = fmt.Errorf("%w: %w to this process", err, driver.ErrLost)
+	}
+	if advice[e] != "" {
+		err = fmt.Errorf("%w: %s", err, advice[e])
 	}
 	return err
 }
@@ -165,17 +163,17 @@ func length(p *byte) int {
 	return n
 }
 
-// driver calls the functions.
-type driver struct {
+// library calls the functions.
+type library struct {
 	// invoke calls one of them. Tests have their own.
 	invoke func(function int, args []uintptr) uintptr
 }
 
 // load opens the library, once.
-var load = sync.OnceValues(func() (*driver, error) { return newDriver(openLibrary, librarySymbol) })
+var load = sync.OnceValues(func() (*library, error) { return newLibrary(openLibrary, librarySymbol) })
 
-// newDriver finds the functions in a library.
-func newDriver(open func() (uintptr, error), symbol func(lib uintptr, name string) (uintptr, error)) (*driver, error) {
+// newLibrary finds the functions in a library.
+func newLibrary(open func() (uintptr, error), symbol func(lib uintptr, name string) (uintptr, error)) (*library, error) {
 	lib, err := open()
 	switch {
 	case isAbsent(err):
@@ -189,15 +187,15 @@ func newDriver(open func() (uintptr, error), symbol func(lib uintptr, name strin
 			return nil, fmt.Errorf("the CUDA driver is too old: it has no %s (CUDA 12 has)", name)
 		}
 	}
-	return &driver{func(function int, args []uintptr) uintptr { return dynamic.Call(addresses[function], args...) }}, nil
+	return &library{func(function int, args []uintptr) uintptr { return dynamic.Call(addresses[function], args...) }}, nil
 }
 
 // call calls a function of the driver. Pointers among its operands stay where they are
 // until it returns.
 //
 //go:uintptrescapes
-func (d *driver) call(function int, args ...uintptr) error {
-	if e := Error(int32(d.invoke(function, args))); e != 0 {
+func (l *library) call(function int, args ...uintptr) error {
+	if e := Error(int32(l.invoke(function, args))); e != 0 {
 		return e
 	}
 	return nil
