@@ -44,3 +44,12 @@ func (m Mask) Only() (int32, bool) {
 	}
 	return int32(at*64 + bits.TrailingZeros64(m[at])), true
 }
+
+// each calls f with the tokens of a set, which f may take out.
+func (m Mask) each(f func(id int32)) {
+	for i, w := range m {
+		for ; w != 0; w &= w - 1 {
+			f(int32(i*64 + bits.TrailingZeros64(w)))
+		}
+	}
+}

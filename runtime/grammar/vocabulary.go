@@ -17,15 +17,16 @@ const Mark = lex.ControlMark
 
 // Vocabulary holds the tables of a model's tokens that masks are made with. It is safe for use by several goroutines.
 type Vocabulary struct {
-	pieces  []string
-	ends    []int32 // tokens that end an answer
-	twins   []int32 // the next token with the same text, -1: none
-	all     []trie
-	slices  []slice // by class
-	quoted  []int32 // tokens with two quotes and more
-	reopen  []int32 // of these, those that write a name, or begin one, behind the end of a string
-	openers []opener
-	quotes  quotes
+	pieces    []string
+	ends      []int32 // tokens that end an answer
+	twins     []int32 // the next token with the same text, -1: none
+	unwritten Mask    // tokens that cannot come
+	all       []trie
+	slices    []slice // by class
+	quoted    []int32 // tokens with two quotes and more
+	reopen    []int32 // of these, those that write a name, or begin one, behind the end of a string
+	openers   []opener
+	quotes    quotes
 	// In code points: the longest token, and of quotes the longest one or head.
 	longest, marked int
 	anyText         [lex.Kinds]sync.Once
@@ -33,6 +34,9 @@ type Vocabulary struct {
 	baseOfText      [lex.Kinds]Mask // plain text, and what inAnyText has inside
 
 	kept kept
+
+	bracketsOnce sync.Once
+	brackets     []int32
 }
 
 // opener are the tokens with one quote and text behind it, by what comes up to the quote.
@@ -91,12 +95,13 @@ const maxPiece = 1 << 12
 // NewVocabulary makes the tables. pieces are the texts of the tokens by id: empty for those that have none, with a Mark
 // in front for control tokens. ends are the tokens that end an answer.
 func NewVocabulary(pieces []string, ends []int32) *Vocabulary {
-	v := &Vocabulary{pieces: slices.Clone(pieces), ends: slices.Clone(ends), twins: make([]int32, len(pieces))}
+	v := bare(pieces, ends)
+	v.twins, v.unwritten = make([]int32, len(pieces)), NewMask(len(pieces))
 	var order []int32
 	for id, p := range pieces {
 		v.twins[id] = -1
 		if i := strings.LastIndexByte(p, Mark); p == "" || len(p) > maxPiece || i > 0 || p == string([]byte{Mark}) {
-			v.pieces[id] = ""
+			v.unwritten.set(int32(id))
 			continue
 		}
 		order = append(order, int32(id))
@@ -107,6 +112,7 @@ func NewVocabulary(pieces []string, ends []int32) *Vocabulary {
 			}
 		}
 	}
+	v.finish()
 	v.openers = openersOf(order, v.pieces)
 	slices.SortFunc(order, func(a, b int32) int {
 		return cmp.Or(strings.Compare(v.pieces[a], v.pieces[b]), cmp.Compare(a, b))
@@ -124,11 +130,28 @@ func NewVocabulary(pieces []string, ends []int32) *Vocabulary {
 	plain := slices.DeleteFunc(slices.Clone(single), func(id int32) bool { return !v.slices[0].sets[len(radii)-1].Has(id) })
 	v.slices = append(v.slices, v.slice(lex.Word, plain))
 	v.quotes = v.newQuotes(single)
-	v.all = append([]trie{v.slices[lex.Plain].rest}, v.slices[lex.Plain].longer...)
 	for _, id := range single {
 		v.longest = max(v.longest, utf8.RuneCountInString(v.pieces[id]))
 	}
+	v.finish()
 	return v
+}
+
+// bare is a vocabulary without tables.
+func bare(pieces []string, ends []int32) *Vocabulary {
+	return &Vocabulary{pieces: slices.Clone(pieces), ends: slices.Clone(ends)}
+}
+
+// finish makes what follows from the tables.
+func (v *Vocabulary) finish() {
+	v.unwritten.each(func(id int32) {
+		if int(id) < len(v.pieces) {
+			v.pieces[id] = ""
+		}
+	})
+	if len(v.slices) > 0 {
+		v.all = append([]trie{v.slices[lex.Plain].rest}, v.slices[lex.Plain].longer...)
+	}
 }
 
 // slice makes the tables of a class for tokens that are sorted.
@@ -173,7 +196,9 @@ type quotes struct {
 }
 
 // closing are the tokens with a head.
-type closing []struct{ id, tail int32 }
+type closing []closed
+
+type closed struct{ id, tail int32 }
 
 func (v *Vocabulary) newQuotes(order []int32) (q quotes) {
 	var inner []int32
@@ -201,7 +226,7 @@ func (v *Vocabulary) newQuotes(order []int32) (q quotes) {
 		if at, ok := ends[id]; ok {
 			head, _ := slices.BinarySearch(heads, v.pieces[id][:at])
 			tail, _ := slices.BinarySearch(tails, v.pieces[id][at:])
-			q.closes[head] = append(q.closes[head], struct{ id, tail int32 }{id, int32(tail)})
+			q.closes[head] = append(q.closes[head], closed{id, int32(tail)})
 		}
 	}
 	q.heads = trieOf(numbers(0, len(heads)), heads)
@@ -252,7 +277,7 @@ func FromTokenizer(tok *text.Tokenizer, n int, ends []int32) *Vocabulary {
 			pieces[id] = string([]byte{Mark}) + named
 		}
 	}
-	return NewVocabulary(pieces, ends)
+	return Kept(pieces, ends)
 }
 
 // classLength is the number of code points of a text of a class; 0 for other text.
@@ -302,13 +327,18 @@ func trieOf(order []int32, pieces []string) trie {
 	}
 	close(0)
 	out := trie{nodes: slices.Clip(t)}
-	for b := range out.roots {
-		out.roots[b] = -1
-	}
-	for i := int32(0); int(i) < len(t); i = t[i].end {
-		out.roots[t[i].b] = i
-	}
+	out.root()
 	return out
+}
+
+// root finds the first nodes.
+func (t *trie) root() {
+	for b := range t.roots {
+		t.roots[b] = -1
+	}
+	for i := int32(0); int(i) < len(t.nodes); i = t.nodes[i].end {
+		t.roots[t.nodes[i].b] = i
+	}
 }
 
 // Len is the number of tokens.
