@@ -87,7 +87,7 @@ func TestRegexTools(t *testing.T) {
 	if f := x.fake.last().Format; f == nil {
 		t.Error("the answer is held to nothing")
 	}
-	if _, status, b := x.head("/v1/responses", fmt.Sprintf(body, "(?<=a)b")); status != 400 || get(t, b, "error", "code") != "unsupported_schema" || !strings.Contains(b, "code: schema: /properties/input: pattern: look-behind") {
+	if _, status, b := x.head("/v1/responses", fmt.Sprintf(body, "(?<=ab)b")); status != 400 || get(t, b, "error", "code") != "unsupported_schema" || !strings.Contains(b, "code: schema: /properties/input: pattern: look-behind") {
 		t.Errorf("%d %s", status, b)
 	}
 }
@@ -291,7 +291,7 @@ func TestResume(t *testing.T) {
 	}
 	for _, c := range []struct{ path, body, param string }{
 		{"/v1/messages", `{"max_tokens": 5, "messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "f", "input": {}}]}]}`, "messages[1]"},
-		{"/v1/messages", `{"max_tokens": 5, "output_config": {"format": {"type": "json_schema", "schema": {"contains": {}}}}, "messages": [{"role": "user", "content": "a"}]}`, "output_config.format.schema"},
+		{"/v1/messages", `{"max_tokens": 5, "output_config": {"format": {"type": "json_schema", "schema": {"unevaluatedProperties": false}}}, "messages": [{"role": "user", "content": "a"}]}`, "output_config.format.schema"},
 		{"/v1/messages", `{"max_tokens": 5, "tools": [{"name": "f", "input_schema": {}}], "tool_choice": {"type": "any"}, ` + history + `}`, "tool_choice"},
 		{"/v1/messages", `{"max_tokens": 5, "messages": [{"role": "user", "content": [{"type": "image", "source": {}}]}]}`, "images are not supported"},
 		{"/v1/chat/completions", `{` + history + `, "continue_final_message": true, "add_generation_prompt": true}`, "continue_final_message"},

@@ -33,13 +33,14 @@ const (
 
 // ast is a part of a pattern.
 type ast struct {
-	op     op
-	set    lex.Set // of opSet
-	list   []*ast  // of opCat, opOr
-	sub    *ast    // of opRepeat
-	lo, hi int     // of opRepeat; hi < 0: without end
-	anchor bool    // has a ^ or $ in it
-	at     int     // byte of the pattern
+	op                 op
+	set                lex.Set // of opSet
+	list               []*ast  // of opCat, opOr
+	sub                *ast    // of opRepeat
+	lo, hi             int     // of opRepeat; hi < 0: without end
+	asserts            bool    // has a part that stands for no text in it
+	not, behind, begin bool    // of opLook and opBoundary: it must not be so; it looks behind, and takes the begin of the text
+	at                 int     // byte of the pattern
 }
 
 type op uint8
@@ -51,6 +52,8 @@ const (
 	opRepeat
 	opBegin
 	opEnd
+	opBoundary // between a character of a word, set, and another one
+	opLook     // sub follows, or a character of set comes before
 )
 
 type parser struct {
@@ -122,10 +125,10 @@ func (p *parser) alternatives() (*ast, error) {
 				return nil, err
 			}
 			cat.list = append(cat.list, a)
-			cat.anchor = cat.anchor || a.anchor
+			cat.asserts = cat.asserts || a.asserts
 		}
 		or.list = append(or.list, cat)
-		or.anchor = or.anchor || cat.anchor
+		or.asserts = or.asserts || cat.asserts
 		if !p.take("|") {
 			break
 		}
@@ -158,11 +161,11 @@ func (p *parser) quantified() (*ast, error) {
 		return a, nil
 	}
 	p.take("?") // lazy: the same texts
-	if a.op == opBegin || a.op == opEnd {
+	if a.op >= opBegin {
 		p.at = at
-		return nil, p.fail("an anchor with a quantifier")
+		return nil, p.fail("an assertion with a quantifier")
 	}
-	return &ast{op: opRepeat, sub: a, lo: lo, hi: hi, anchor: a.anchor, at: at}, nil
+	return &ast{op: opRepeat, sub: a, lo: lo, hi: hi, asserts: a.asserts, at: at}, nil
 }
 
 // counts reads {n}, {n,} or {n,m}.
@@ -204,14 +207,14 @@ func (p *parser) counts() (lo, hi int, err error) {
 
 // groups are what a group may begin with.
 var groups = []struct {
-	begin   string
-	refused string // "": a group
+	begin             string
+	look, not, behind bool
 }{
-	{"(?:", ""},
-	{"(?=", "look-ahead"},
-	{"(?!", "negative look-ahead"},
-	{"(?<=", "look-behind"},
-	{"(?<!", "negative look-behind"},
+	{begin: "(?:"},
+	{begin: "(?=", look: true},
+	{begin: "(?!", look: true, not: true},
+	{begin: "(?<=", look: true, behind: true},
+	{begin: "(?<!", look: true, not: true, behind: true},
 }
 
 func (p *parser) atom() (*ast, error) {
@@ -229,10 +232,10 @@ func (p *parser) atom() (*ast, error) {
 		return &ast{op: opSet, set: lex.Chars("\n\r\u2028\u2029").Not(), at: at}, nil
 	case '^':
 		p.at++
-		return &ast{op: opBegin, anchor: true, at: at}, nil
+		return &ast{op: opBegin, asserts: true, at: at}, nil
 	case '$':
 		p.at++
-		return &ast{op: opEnd, anchor: true, at: at}, nil
+		return &ast{op: opEnd, asserts: true, at: at}, nil
 	case '*', '+', '?':
 		return nil, p.fail("nothing to repeat")
 	case '{', '}', ']':
@@ -246,12 +249,9 @@ func (p *parser) group() (*ast, error) {
 	known := false
 	for _, g := range groups {
 		if strings.HasPrefix(p.in[p.at:], g.begin) {
-			if g.refused != "" && !p.syntax {
-				return nil, p.refuse(g.refused)
-			}
 			p.at += len(g.begin)
-			if g.refused != "" {
-				return p.assertion()
+			if g.look {
+				return p.look(g.not, g.behind)
 			}
 			known = true
 			break
@@ -301,15 +301,13 @@ func (p *parser) escape() (*ast, error) {
 		return nil, p.fail("a \\ at the end")
 	}
 	switch c := p.in[p.at+1]; {
-	case p.syntax && (c == 'b' || c == 'B'):
+	case c == 'b' || c == 'B':
 		p.at += 2
-		return &ast{op: opBegin, anchor: true, at: at}, nil
+		return &ast{op: opBoundary, asserts: true, not: c == 'B', at: at}, nil
 	case p.syntax && c == '-':
 		return nil, p.fail("an escape that ECMAScript has in classes only")
 	case p.syntax && ('1' <= c && c <= '9' || c == 'k'):
 		return p.reference()
-	case c == 'b' || c == 'B':
-		return nil, p.refuse("the boundary \\" + string(c))
 	case '1' <= c && c <= '9' || c == 'k':
 		return nil, p.refuse("the back reference \\" + string(c))
 	}

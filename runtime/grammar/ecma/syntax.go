@@ -19,14 +19,38 @@ func Valid(pattern string) bool {
 	return err == nil && p.highest <= p.captures
 }
 
-// assertion reads a group that stands for no text.
-func (p *parser) assertion() (*ast, error) {
-	at := p.at
-	_, err := p.alternatives()
-	if err == nil && !p.take(")") {
-		err = p.fail("a ( without a )")
+// look reads a group that stands for no text.
+func (p *parser) look(not, behind bool) (*ast, error) {
+	a := &ast{op: opLook, asserts: true, not: not, behind: behind, at: p.at}
+	var err error
+	if a.sub, err = p.alternatives(); err != nil {
+		return nil, err
 	}
-	return &ast{op: opBegin, anchor: true, at: at}, err // as an anchor, it is not repeated
+	if !p.take(")") {
+		return nil, p.fail("a ( without a )")
+	}
+	if !behind || p.syntax {
+		return a, nil
+	}
+	list := []*ast{a.sub}
+	if a.sub.op == opOr {
+		list = a.sub.list
+	}
+	for _, s := range list {
+		for s.op == opCat && len(s.list) == 1 {
+			s = s.list[0]
+		}
+		switch s.op {
+		case opSet:
+			a.set = a.set.Or(s.set)
+		case opBegin:
+			a.begin = true
+		default:
+			return nil, &Error{Problem: "look-behind for more than one character is not supported", At: a.at, Refused: true}
+		}
+	}
+	a.sub = nil
+	return a, nil
 }
 
 // capture counts a group that has a number, and perhaps a name.

@@ -353,6 +353,15 @@ func (p *Pool) NotEmpty(t *Term) *Term {
 	return p.And(t, p.Repeat(p.any.a, 1, -1))
 }
 
+// Loop is a language with the texts of what f returns, which has no empty text and may have the language itself in it,
+// behind a code point. f is called once.
+func (p *Pool) Loop(f func() *Term) *Term {
+	p.Spend(1)
+	t := &Term{op: opLater, later: f, id: p.next, boolean: true}
+	p.next++
+	return t
+}
+
 // Later is a language with the texts of what f returns, which must not have the empty text alone or as one of several.
 // f is called when the first code point of a text is met.
 func (p *Pool) Later(f func() *Term) *Term {
