@@ -54,9 +54,9 @@ func TestStrictTools(t *testing.T) {
 		return "<tool_call>\n{\"name\": \"" + name + "\", \"arguments\": " + args + "}\n</tool_call>"
 	}
 	for path, body := range map[string]string{
-		"/v1/chat/completions": `{"messages": [{"role": "user", "content": "Hello"}], "tools": [{"type": "function", "function": {"name": "f", "strict": true, "parameters": ` + schema + `}}, {"type": "function", "function": {"name": "g", "parameters": {"uniqueItems": true}}}]}`,
-		"/v1/responses":        `{"input": "Hello", "tools": [{"type": "function", "name": "f", "strict": true, "parameters": ` + schema + `}, {"type": "function", "name": "g", "strict": false, "parameters": {"uniqueItems": true}}]}`,
-		"/v1/messages":         `{"max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}], "tools": [{"name": "f", "strict": true, "input_schema": ` + schema + `}, {"name": "g", "input_schema": {"uniqueItems": true}}]}`,
+		"/v1/chat/completions": `{"messages": [{"role": "user", "content": "Hello"}], "tools": [{"type": "function", "function": {"name": "f", "strict": true, "parameters": ` + schema + `}}, {"type": "function", "function": {"name": "g", "parameters": {"unevaluatedItems": false}}}]}`,
+		"/v1/responses":        `{"input": "Hello", "tools": [{"type": "function", "name": "f", "strict": true, "parameters": ` + schema + `}, {"type": "function", "name": "g", "strict": false, "parameters": {"unevaluatedItems": false}}]}`,
+		"/v1/messages":         `{"max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}], "tools": [{"name": "f", "strict": true, "input_schema": ` + schema + `}, {"name": "g", "input_schema": {"unevaluatedItems": false}}]}`,
 	} {
 		if status, b := x.do("POST", path, body); status != 200 {
 			t.Fatalf("%s: %d %s", path, status, b)
@@ -74,7 +74,7 @@ func TestStrictTools(t *testing.T) {
 			}
 		}
 	}
-	status, b := x.do("POST", "/v1/chat/completions", `{"messages": [{"role": "user", "content": "Hello"}], "tools": [{"type": "function", "function": {"name": "f", "strict": true, "parameters": {"uniqueItems": true}}}]}`)
+	status, b := x.do("POST", "/v1/chat/completions", `{"messages": [{"role": "user", "content": "Hello"}], "tools": [{"type": "function", "function": {"name": "f", "strict": true, "parameters": {"unevaluatedItems": false}}}]}`)
 	if status != 400 || get(t, b, "error", "param") != "tools" || get(t, b, "error", "code") != "unsupported_schema" {
 		t.Errorf("a strict schema that is refused: %d %s", status, b)
 	}

@@ -22,7 +22,15 @@ func randomSchema(r *rand.Rand, depth int) string {
 			`{"type":"string","pattern":"^a+$","not":{"const":"aa"}}`, `{"type":"integer","multipleOf":7,"minimum":1,"maximum":20}`)
 	}
 	sub := func() string { return randomSchema(r, depth-1) }
-	switch r.IntN(6) {
+	switch r.IntN(10) {
+	case 6:
+		return fmt.Sprintf(`{"type":"array","items":%s,"uniqueItems":true,"minItems":%d,"maxItems":%d}`, sub(), r.IntN(3), 1+r.IntN(4))
+	case 7:
+		return fmt.Sprintf(`{"type":"array","contains":%s,"minContains":%d,"items":%s,"maxItems":%d,"prefixItems":[%s]}`, sub(), r.IntN(3), sub(), 1+r.IntN(4), sub())
+	case 8:
+		return fmt.Sprintf(`{"oneOf":[%s,%s]}`, sub(), sub())
+	case 9:
+		return fmt.Sprintf(`{"not":%s,"allOf":[%s]}`, sub(), sub())
 	case 0:
 		return fmt.Sprintf(`{"anyOf":[%s,%s]}`, sub(), sub())
 	case 1:
@@ -77,7 +85,7 @@ func fewTokens() *Vocabulary {
 
 // closers are what brings answers to their end, the best first, in a string and outside; names come in any order.
 var closers = map[bool][]string{
-	true:  {"name", `":`, `"`, "a", "A"},
+	true:  {"name", `":`, `"`, "a", "A", `\n`},
 	false: {"}", "]", "null", "true", "7", "14", "8", "10", "1", `"`, `{"`, `,"`, ",", "["},
 }
 
@@ -126,9 +134,9 @@ func ends(m *Matcher, v *Vocabulary, r *rand.Rand, schema string, dead *string) 
 // TestNoDeadEndsAnywhere walks along masks of random schemas: there is always a token, each one leads to an end, and
 // masks are what tokens tried one by one say.
 func TestNoDeadEndsAnywhere(t *testing.T) {
-	schemas, walks := 2000, 3
+	schemas, walks := 20000, 3
 	if testing.Short() {
-		schemas = 250
+		schemas = 100
 	}
 	seed := uint64(40)
 	v := fewTokens()

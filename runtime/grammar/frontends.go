@@ -79,8 +79,8 @@ var ErrNoText = errors.New("there is no text of it")
 
 // builder makes the items of one grammar.
 type builder struct {
-	pool   *lex.Pool
-	unique bool
+	pool                     *lex.Pool
+	unique, compare, decides bool
 }
 
 func (b *builder) schema(text []byte, o SchemaOptions) (*schema.Result, error) {
@@ -90,6 +90,7 @@ func (b *builder) schema(text []byte, o SchemaOptions) (*schema.Result, error) {
 	r, err := schema.Compile(b.pool, text, o)
 	if err == nil {
 		b.unique = b.unique || r.Unique
+		b.compare, b.decides = b.compare || r.Compares, b.decides || o.Documents
 	}
 	return r, err
 }

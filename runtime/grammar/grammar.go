@@ -25,6 +25,8 @@ type Grammar struct {
 	mu      sync.Mutex
 	machine *machine.Machine
 	unique  bool // keys of JSON objects beside those that the machine counts must not come twice
+	compare bool // elements of arrays are compared
+	decides bool // documents, of which only the end counts
 }
 
 // build calls front ends. It turns what breaks a limit into an error.
@@ -35,7 +37,7 @@ func build(f func(b *builder) (machine.Item, error)) (g *Grammar, err error) {
 	if err != nil {
 		return nil, err
 	}
-	g = &Grammar{machine: machine.New(b.pool, root), unique: b.unique}
+	g = &Grammar{machine: machine.New(b.pool, root), unique: b.unique, compare: b.compare, decides: b.decides}
 	g.machine.Begin()
 	return g, nil
 }
@@ -69,7 +71,7 @@ func (g *Grammar) Check(text []byte) (at int, ok bool, err error) {
 	defer g.mu.Unlock()
 	defer catch(&err)
 	g.machine.Allow()
-	w := walker{g: g, state: g.machine.Begin()}
+	w := g.begin()
 	for i, b := range text {
 		if i&0xfff == 0xfff {
 			g.machine.Allow()
@@ -86,13 +88,32 @@ type walker struct {
 	g     *Grammar
 	state *machine.State
 	keys  keys
+	outer int // arrays that have begun and are none of the state's
 }
 
+// begin is the place before a text.
+func (g *Grammar) begin() walker {
+	return walker{g: g, state: g.machine.Begin(), keys: keys{compare: g.compare}}
+}
+
+// follows says whether a grammar has conditions beside its machine.
+func (g *Grammar) follows() bool { return g.unique || g.compare }
+
 // step follows a byte; false where it is refused.
-func (w *walker) step(b byte) bool {
-	if w.g.unique && !w.keys.step(b, w.state) {
+func (w *walker) step(b byte) bool { return w.follow(b, !w.g.decides) }
+
+// follow is step. ahead: arrays whose elements can no longer differ are refused before these end.
+func (w *walker) follow(b byte, ahead bool) bool {
+	if w.g.follows() && !w.keys.step(b, w.state) && w.g.unique {
 		return false
 	}
-	w.state = w.g.machine.Next(w.state, b)
-	return w.state != nil && !(w.g.unique && w.keys.stuck(w.state))
+	if w.state = w.g.machine.Next(w.state, b); w.state == nil {
+		return false
+	}
+	if w.g.compare {
+		if w.state = w.compare(w.state, ahead); w.state == nil {
+			return false
+		}
+	}
+	return !(w.g.unique && w.keys.stuck(w.state))
 }

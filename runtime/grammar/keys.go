@@ -16,6 +16,10 @@ type keys struct {
 	mode   keyMode
 	escape bool
 	raw    []byte // the key that is being written, without quotes
+	// Where elements of arrays are compared: all text from the outermost bracket on, and where its last string begins.
+	compare bool
+	text    []byte
+	quote   int
 }
 
 // level is an open object or array.
@@ -23,6 +27,9 @@ type level struct {
 	object bool
 	key    bool // a key comes next
 	names  []string
+	// Of an array, if elements are compared: those before the last comma, in one way to write them.
+	elements    []string
+	open, begin int // behind the bracket, and where the next one begins
 }
 
 type keyMode uint8
@@ -39,8 +46,9 @@ func (k *keys) clone() keys {
 	c.levels = slices.Clone(k.levels)
 	for i := range c.levels {
 		c.levels[i].names = slices.Clip(c.levels[i].names) // appending copies
+		c.levels[i].elements = slices.Clip(c.levels[i].elements)
 	}
-	c.raw = slices.Clone(k.raw)
+	c.raw, c.text = slices.Clone(k.raw), slices.Clip(k.text)
 	return c
 }
 
@@ -117,9 +125,12 @@ func (k *keys) open() (raw string, names []string, ok bool) {
 
 // step follows a byte that comes in a state; false if it ends a key that its object has already.
 func (k *keys) step(b byte, s *machine.State) bool {
+	if k.compare {
+		k.note(b)
+	}
 	if len(k.levels) == 0 {
 		if (b == '{' || b == '[') && s.JSON() {
-			k.levels = append(k.levels, level{object: b == '{', key: b == '{'})
+			k.levels = append(k.levels, level{object: b == '{', key: b == '{', open: len(k.text), begin: len(k.text)})
 		}
 		return true
 	}
@@ -135,7 +146,7 @@ func (k *keys) step(b byte, s *machine.State) bool {
 		case '\'':
 			k.mode = inSingle
 		case '{', '[':
-			k.levels = append(k.levels, level{object: b == '{', key: b == '{'})
+			k.levels = append(k.levels, level{object: b == '{', key: b == '{', open: len(k.text), begin: len(k.text)})
 		case '}', ']':
 			k.levels = k.levels[:len(k.levels)-1]
 		case ',':

@@ -26,7 +26,7 @@ func (m *Matcher) Text() string { return string(m.text) }
 func (g *Grammar) Match(v *Vocabulary) *Matcher {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return &Matcher{walker: walker{g: g, state: g.machine.Begin()}, v: v}
+	return &Matcher{walker: g.begin(), v: v}
 }
 
 // Clone returns a matcher that goes on from the same place.
@@ -97,12 +97,14 @@ func (m *Matcher) follow(piece string) *machine.State {
 }
 
 // repeats says whether a text that the machine allows has a key that its object has already, or ends in one that can
-// become no other.
+// become no other; or so of elements of arrays.
 func (m *Matcher) repeats(piece string) bool {
-	if !m.g.unique || !strings.Contains(piece, `"`) && (m.keys.mode != inKey || !m.keys.any()) {
+	keys := m.g.unique && (strings.Contains(piece, `"`) || m.keys.mode == inKey && m.keys.any())
+	if !keys && !(m.g.compare && (m.state.Compares() || strings.Contains(piece, "["))) {
 		return false
 	}
-	w := walker{g: m.g, state: m.state, keys: m.keys.clone()}
+	w := m.walker
+	w.keys = m.keys.clone()
 	for i := 0; i < len(piece); i++ {
 		if !w.step(piece[i]) {
 			return true
@@ -135,10 +137,12 @@ func (m *Matcher) AcceptText(piece string) (ok bool) {
 	if to == nil || m.repeats(piece) {
 		return false
 	}
-	for i := 0; m.g.unique && i < len(piece); i++ {
+	for i := 0; m.g.follows() && i < len(piece); i++ {
 		m.step(piece[i])
 	}
-	m.state = to
+	if !m.g.follows() {
+		m.state = to
+	}
 	m.text = append(m.text, piece...)
 	return true
 }
@@ -181,11 +185,18 @@ func (m *Matcher) Words() []uint64 { return m.Mask() }
 
 // distinct takes tokens out of a mask that would write a key again.
 func (m *Matcher) distinct(mask Mask) Mask {
-	if !m.g.unique || !m.keys.any() {
+	compares := m.g.compare && (m.state.Compares() || m.opens(mask))
+	if !compares && !(m.g.unique && m.keys.any()) {
 		return mask
 	}
 	m.own = append(m.own[:0], mask...)
 	out := m.own
+	if compares {
+		m.compareTokens(out)
+	}
+	if !m.g.unique || !m.keys.any() {
+		return out
+	}
 	if raw, names, ok := m.keys.open(); ok {
 		plain := !strings.Contains(raw, `\`)
 		fresh := endless(m.state)

@@ -69,6 +69,36 @@ func TestSchemas(t *testing.T) {
 			[]string{`{"v":1,"next":{"v":2,"next":{"next":{"v":4},"v":3}}}`}, []string{`{"v":1,"next":{}}`}},
 		{`{"$defs":{"t":{"type":"object","properties":{"c":{"$ref":"#/$defs/t"}},"required":["c"]}},"anyOf":[{"$ref":"#/$defs/t"},{"type":"null"}]}`,
 			[]string{`null`}, []string{`{"c":`, `{`}},
+		{`{"not":{"additionalProperties":{"type":"integer"},"properties":{"a":true}}}`, []string{`{"b":"x"}`, `{"a":1,"b":1,"c":null}`}, []string{`{}`, `{"a":"x"}`, `{"b":1}`, `3`}},
+		{`{"not":{"patternProperties":{"^x":{"minimum":3}},"type":"object"}}`, []string{`{"x":2}`, `{"x":3,"xy":1}`, `[]`}, []string{`{}`, `{"x":3}`, `{"y":2}`}},
+		{`{"not":{"propertyNames":{"maxLength":2}}}`, []string{`{"abc":1}`, `{"a":1,"abc":1}`}, []string{`{}`, `{"ab":1}`, `1`}},
+		{`{"not":{"propertyNames":{"format":"hostname"}}}`, []string{`{"-":1}`, `{"a":1,"xn--x":1}`}, []string{`{}`, `{"a":1,"b.c":1}`, `1`}},
+		{`{"not":{"dependentRequired":{"a":["b"]}}}`, []string{`{"a":1}`}, []string{`{}`, `{"a":1,"b":1}`, `{"b":1}`}},
+		{`{"not":{"items":{"type":"integer"},"prefixItems":[{"type":"string"}]}}`, []string{`[1]`, `["a","b"]`, `["a",1,"b"]`}, []string{`[]`, `["a"]`, `["a",1,2]`, `{}`}},
+		{`{"not":{"multipleOf":3},"type":"integer"}`, []string{`1`, `-2`, `10`, `3.1e1`}, []string{`0`, `3`, `-9`, `0.5`, `3e1`}},
+		{`{"type":"number","not":{"type":"integer"}}`, []string{`1.5`, `1e-1`, `-0.25`}, []string{`1`, `1.0`, `1e3`, `150e-1`, `0`}},
+		{`{"not":{"uniqueItems":true}}`, []string{`[1,1.0]`, `[1,2,{"a":1},{"a":1}]`}, []string{`[]`, `[1]`, `[1,2]`, `"x"`}},
+		{`{"oneOf":[{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]},{"type":"object","properties":{"b":{"type":"array","items":{"type":"null"}}},"additionalProperties":false}]}`,
+			[]string{`{"a":"x"}`, `{}`, `{"b":[null]}`, `{"a":"x","b":1}`}, []string{`{"a":1}`, `{"b":[1]}`, `{"c":1}`}},
+		{`{"oneOf":[{"properties":{"a":{"type":"string"}}},{"properties":{"b":{"type":"string"}}}],"type":"object"}`,
+			[]string{`{"a":1}`, `{"a":"x","b":1}`}, []string{`{}`, `{"a":"x","b":"y"}`, `{"a":1,"b":1}`}},
+		{`{"oneOf":[{"type":"integer"},{"minimum":2,"type":"number"}]}`, []string{`1`, `2.5`, `-7`}, []string{`2`, `1.5`, `3`}},
+		{`{"contains":{"type":"integer","minimum":5},"items":{"type":"integer"}}`, []string{`[5]`, `[1,2,9,3]`, `{}`}, []string{`[]`, `[1,2]`, `[5,"a"]`}},
+		{`{"contains":{"const":1},"minContains":2,"maxContains":3}`, []string{`[1,1]`, `[1,2,1,3,1]`}, []string{`[1]`, `[]`, `[1,1,1,1]`, `[2,2]`}},
+		{`{"contains":{"const":1},"minContains":0}`, []string{`[]`, `[2]`}, []string{}},
+		{`{"not":{"contains":{"type":"string"}}}`, []string{`[]`, `[1,null]`}, []string{`["a"]`, `[1,"b"]`, `3`}},
+		{`{"uniqueItems":true,"type":"array"}`, []string{`[]`, `[1,2]`, `[[1,2],[2,1]]`, `[{"a":1},{"a":2}]`, `["a","A"]`, `[0,false,null,"",[],{}]`},
+			[]string{`[1,1]`, `[1,1.0]`, `[100,1e2]`, `[{"a":1,"b":2},{"b":2.0,"a":1}]`, `["a","\u0061"]`, `[0,-0]`, `[[[]],[[]]]`}},
+		{`{"items":{"uniqueItems":true,"items":{"type":"integer"}}}`, []string{`[[1],[1]]`, `[[1,2],[2,1]]`}, []string{`[[1,1]]`, `[[1],[2,3,2]]`}},
+		{`{"anyOf":[{"type":"object","properties":{"a":{"uniqueItems":true}},"required":["k"]},{"type":"object","properties":{"a":true}, "required":["l"]}]}`,
+			[]string{`{"a":[1,1],"l":1}`, `{"a":[1,2],"k":1}`}, []string{`{"a":[1,1],"k":1}`, `{"a":[1,2]}`}},
+		{`{"pattern":"^(?!-)[a-z-]+(?<!-)$"}`, []string{`"a-b"`, `"a"`}, []string{`"-a"`, `"a-"`, `"-"`}},
+		{`{"pattern":"^(?=.*\\d)(?=.*[a-z]).{3,5}$"}`, []string{`"ab1"`, `"1--z"`}, []string{`"abc"`, `"123"`, `"a1"`, `"a12345"`}},
+		{`{"pattern":"\\bfoo\\b"}`, []string{`"foo"`, `"a foo-b"`}, []string{`"foobar"`, `"afoo"`, `"fo"`}},
+		{`{"pattern":"^(?:(?!ab)[a-z])*$"}`, []string{`""`, `"ba"`, `"aa"`}, []string{`"ab"`, `"xaby"`, `"aab"`}},
+		{`{"$schema":"http://json-schema.org/draft-07/schema#","$ref":"http://json-schema.org/draft-07/schema#"}`,
+			[]string{`{"type":["string","null"],"required":["a"]}`, `true`}, []string{`{"type":"text"}`, `{"required":["a","a"]}`, `{"minLength":-1}`, `1`}},
+		{`{"$id":"x:list","$dynamicAnchor":"e","type":["array","integer"],"items":{"$dynamicRef":"#e"}}`, []string{`[1,[2]]`}, []string{`["a"]`, `[[null]]`}},
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{"type":"integer"}],"additionalItems":{"type":"string"}}`, []string{`[1,"a"]`, `[]`}, []string{`["a"]`, `[1,2]`}},
 		{`{"$schema":"http://json-schema.org/draft-07/schema#","definitions":{"a":{"type":"integer"}},"properties":{"x":{"$ref":"#/definitions/a","maximum":3}}}`, []string{`{"x":5}`}, []string{`{"x":"s"}`}},
 	} {
@@ -115,6 +145,18 @@ func TestNoDeadEnds(t *testing.T) {
 		{`{"type":"object","propertyNames":{"maxLength":1}}`, `{"a":1,"a`},
 		{`{"type":"object","propertyNames":{"pattern":"^[a-f]?.$"},"patternProperties":{"^.[^x]":false}}`, `{"ax":1,"b":2,"a":3,"a`},
 		{`{"anyOf":[{"type":"object","minProperties":3,"maxProperties":1},{"type":"null"}]}`, `{`},
+		{`{"type":"array","uniqueItems":true,"items":{"enum":["a","b"]}}`, `["a","b",`},
+		{`{"type":"array","uniqueItems":true,"items":{"enum":["a","ab"]}}`, `["a","a"`},
+		{`{"type":"array","uniqueItems":true,"items":{"enum":["a","b"]},"minItems":2}`, `["b","b`},
+		{`{"type":"array","uniqueItems":true,"items":{"type":"boolean"}}`, `[true,t`},
+		{`{"type":"array","uniqueItems":true,"items":{"type":"integer","minimum":9,"maximum":10}}`, `[9,9`},
+		{`{"type":"array","uniqueItems":true,"items":{"type":"object","properties":{"a":{"type":"string"}},"required":["a"],"additionalProperties":false}}`, `[{"a":"x"},{"a":"x"`},
+		{`{"type":"array","uniqueItems":true,"items":{"anyOf":[{"type":"string"},{"type":"array","items":{"const":1},"minItems":1,"maxItems":1}]}}`, `[[1],[`},
+		{`{"type":"array","uniqueItems":true,"items":{"type":"array","prefixItems":[{"type":"string"},{"const":1}],"minItems":2,"maxItems":2}}`, `[["a",1],["a"`},
+		{`{"type":"array","items":{"enum":[1,2]},"contains":{"const":2},"maxItems":2}`, `[1,1`},
+		{`{"type":"array","contains":{"const":2},"maxContains":1,"items":{"const":2}}`, `[2,`},
+		{`{"type":"object","not":{"patternProperties":{"^a":{"type":"integer"}}},"maxProperties":1,"minProperties":1}`, `{"b`},
+		{`{"type":"string","pattern":"^(?!ab)a"}`, `"ab`},
 	} {
 		g, _, err := Schema([]byte(c.schema), SchemaOptions{})
 		if err != nil {
@@ -132,18 +174,16 @@ func TestNoDeadEnds(t *testing.T) {
 // TestRefused names what is not supported.
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ schema, keyword, path string }{
-		{`{"properties":{"a":{"contains":{}}}}`, "contains", "/properties/a"},
-		{`{"uniqueItems":true}`, "uniqueItems", ""},
-		{`{"anyOf":[true,{"if":{"items":{"minimum":1}},"then":{}}]}`, "if", "/anyOf/1"},
 		{`{"unevaluatedProperties":false}`, "unevaluatedProperties", ""},
-		{`{"unevaluatedItems":{"type":"string"}}`, "unevaluatedItems", ""},
-		{`{"$dynamicRef":"#a"}`, "$dynamicRef", ""},
+		{`{"properties":{"a":{"unevaluatedItems":{"type":"string"}}}}`, "unevaluatedItems", "/properties/a"},
 		{`{"$ref":"https://example.com/other.json"}`, "$ref", ""},
-		{`{"not":{"items":{"type":"string"}}}`, "not", ""},
-		{`{"oneOf":[{"type":"integer"},{"minimum":2}]}`, "oneOf", ""},
-		{`{"items":{"pattern":"(?=a)b"}}`, "pattern", "/items"},
+		{`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`, "$ref", ""},
+		{`{"$defs":{"x":{"$id":"x:x","$dynamicAnchor":"a"},"y":{"$id":"x:y","$dynamicAnchor":"a"}},"$ref":"x:x","not":{"$dynamicRef":"x:y#a"}}`, "$dynamicRef", "/not"},
+		{`{"not":{"uniqueItems":true,"maxItems":3},"maxItems":4}`, "uniqueItems", ""},
+		{`{"uniqueItems":true,"items":{"type":"object","properties":{"a":{"enum":[1,2]}},"additionalProperties":false}}`, "uniqueItems", ""},
+		{`{"items":{"pattern":"(?<=ab)b"}}`, "pattern", "/items"},
 		{`{"pattern":"(a)\\1"}`, "pattern", ""},
-		{`{"patternProperties":{"\\bx":{}}}`, "patternProperties", ""},
+		{`{"patternProperties":{"(?<a>x)\\k<a>":{}}}`, "patternProperties", ""},
 		{`{"$schema":"https://example.com/mine"}`, "$schema", ""},
 	} {
 		_, _, err := Schema([]byte(c.schema), SchemaOptions{})
@@ -152,8 +192,8 @@ func TestRefused(t *testing.T) {
 			t.Errorf("%s: %v", c.schema, err)
 		}
 	}
-	list := Refused([]byte(`{"contains":{},"$defs":{"a":{"uniqueItems":true}}}`))
-	if len(list) != 2 || list[0].Keyword != "contains" || list[1].Path != "/$defs/a" {
+	list := Refused([]byte(`{"unevaluatedItems":false,"$defs":{"a":{"unevaluatedProperties":false}}}`))
+	if len(list) != 2 || list[0].Keyword != "unevaluatedItems" || list[1].Path != "/$defs/a" {
 		t.Errorf("all that is refused: %v", list)
 	}
 }

@@ -111,7 +111,7 @@ func draw(r *rand.Rand, mask grammar.Mask) int32 {
 
 // TestStrictBesideText holds that an answer with strict tools may be text, and that what begins a call is one.
 func TestStrictBesideText(t *testing.T) {
-	tools := []Tool{{Name: "get_time", Schema: json.RawMessage(schema), Strict: true}, {Name: "other", Schema: json.RawMessage(`{"uniqueItems": true}`)}}
+	tools := []Tool{{Name: "get_time", Schema: json.RawMessage(schema), Strict: true}, {Name: "other", Schema: json.RawMessage(`{"unevaluatedItems": false}`)}}
 	for name, m := range models(t) {
 		g, err := m.format(&Options{Tools: tools})
 		if err != nil {

@@ -82,9 +82,9 @@ const scenarios = {
     book.parse(call.parsed_arguments);
   },
   async "openai: a schema that is not supported"() {
-    const schema = { type: "array", uniqueItems: true };
+    const schema = { type: "array", unevaluatedItems: false };
     await assert.rejects(openai.chat.completions.create({ model, messages: user("a"), response_format: { type: "json_schema", json_schema: { name: "x", schema } } }),
-      (e) => e instanceof OpenAI.BadRequestError && e.code === "unsupported_schema" && /uniqueItems/.test(e.message));
+      (e) => e instanceof OpenAI.BadRequestError && e.code === "unsupported_schema" && /unevaluatedItems/.test(e.message));
   },
   async "openai: vectors, as bytes and as numbers"() {
     const input = ["package sort", "// Search uses binary search"];

@@ -28,7 +28,19 @@ type Lexer struct {
 	states []state
 	index  map[Key]int32
 	JSON   bool // writes a part of JSON text
+	Behind Behind
 }
+
+// Behind says that a lexeme comes behind an element of an array, and what of the elements it needs.
+type Behind uint8
+
+// Lexemes that need nothing, an element that is equal to none before it, to go on or to end, and two that are equal.
+const (
+	Anything Behind = iota
+	Differs
+	DiffersAtEnd
+	Equals
+)
 
 type state struct {
 	key      Key
@@ -158,6 +170,20 @@ func (l *Lexer) Endless(s int32) bool {
 	return true
 }
 
+// Counted are Runes that know how many texts may follow, at least.
+type Counted interface{ Ways(p any) int }
+
+// Ways is how many different texts may follow in the text of a JSON string, at least; 0 elsewhere.
+func (l *Lexer) Ways(s int32) int {
+	k := l.states[s].key
+	if j, ok := l.rules.(JSONString); ok && (k.Phase == inText || k.Phase == opening) {
+		if c, ok := j.Runes.(Counted); ok {
+			return c.Ways(k.P)
+		}
+	}
+	return 0
+}
+
 // Kinds is how many kinds of lexers InString tells apart.
 const Kinds = 2
 
@@ -185,6 +211,7 @@ func (t Terms) First(p any) (f First) {
 	f.Add(t.Pool, p.(*Term))
 	return f
 }
+func (t Terms) Ways(p any) int        { return t.Pool.Words(p.(*Term)) }
 func (t Terms) All(p any) bool        { return p.(*Term) == t.any }
 func (t Terms) Clip(p any, n int) any { return t.Pool.Clip(p.(*Term), n) }
 func (t Terms) Radius(p any, c Class) (n int, exact bool) {

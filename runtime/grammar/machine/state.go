@@ -24,6 +24,9 @@ type cell struct {
 	depth int32
 	item  Item
 	below *cell
+	// Of this stack: how many arrays have begun, and whether elements of one must differ.
+	arrays   int32
+	distinct bool
 }
 
 // place is where one may be in a grammar.
@@ -264,6 +267,11 @@ func (m *Machine) push(item Item, below *cell) *cell {
 		c = &cell{id: m.made, item: item, below: below, depth: 1}
 		if below != nil {
 			c.depth += below.depth
+			c.arrays, c.distinct = below.arrays, below.distinct
+		}
+		if item.Symbol != nil && item.Symbol.elements != NoElements {
+			c.arrays++
+			c.distinct = c.distinct || item.Symbol.elements == DistinctElements
 		}
 		m.made++
 		m.cells[k] = c

@@ -13,6 +13,29 @@ type Symbol struct {
 	expand   func() [][]Item
 	list     [][]Item
 	expanded bool
+	elements Elements
+	ways     func() int
+}
+
+// Ways tells how many different values there are of what the symbol stands for, at least.
+func (s *Symbol) Ways(f func() int) *Symbol {
+	s.ways = f
+	return s
+}
+
+// Elements says that a symbol is what follows elements of an array.
+type Elements uint8
+
+// What follows no element, elements, and elements no two of which are equal.
+const (
+	NoElements Elements = iota
+	AnyElements
+	DistinctElements
+)
+
+// Behind returns the symbol of what follows elements of an array.
+func Behind(e Elements, expand func() [][]Item) *Symbol {
+	return &Symbol{expand: expand, elements: e}
 }
 
 // NewSymbol returns a symbol. expand is called when the symbol is met first.

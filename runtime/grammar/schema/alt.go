@@ -17,6 +17,8 @@ type alt struct {
 	obj   []*objects  // all hold
 
 	guards []guarded // of strings; all hold
+
+	told map[string]*mark // what marks returns
 }
 
 type types uint8
@@ -37,6 +39,25 @@ const (
 type arrays struct {
 	prefix   []*node
 	rest     *node // nil: anything
+	some     []some
+	min, max int // max < 0: without end
+	repeats  repeats
+}
+
+// repeats says whether elements of an array may be equal.
+type repeats int8
+
+const (
+	anyRepeats repeats = iota
+	differ             // no two are
+	equalOnes          // some two are
+)
+
+// some is a count of the elements, from one on, that are valid by a schema.
+type some struct {
+	from     int
+	node     *node
+	not      *node // its complement, if there is a bound above
 	min, max int   // max < 0: without end
 }
 
@@ -44,8 +65,9 @@ type arrays struct {
 type objects struct {
 	props    map[string]*node
 	patterns []pattern
-	extra    *node // of names that none of these have; nil: anything
-	names    *node // of all names, as strings; nil: anything
+	extra    *node     // of names that none of these have; nil: anything
+	names    *node     // of all names, as strings; nil: anything
+	some     []pattern // a member of such a name has such a value
 	required []string
 	needs    map[string][]string // names that come with a name
 	min, max int
@@ -53,7 +75,13 @@ type objects struct {
 
 type pattern struct {
 	*lex.Term
-	node *node
+	node   *node
+	unless func(name string) bool // of some: names of the term that do not count; nil: all do
+}
+
+// has says whether a name is one of a pattern.
+func (c *compiler) has(p pattern, name string) bool {
+	return c.pool.Has(p.Term, name) && (p.unless == nil || !p.unless(name))
 }
 
 // both returns what is valid by a and by b; nil if nothing is, as far as types and strings say.
@@ -69,7 +97,9 @@ func (c *compiler) both(a, b *alt) *alt {
 		m.arr = slices.Concat(a.arr, b.arr)
 	}
 	if m.types&isObject != 0 {
-		m.obj = slices.Concat(a.obj, b.obj)
+		if m.obj = slices.Concat(a.obj, b.obj); len(a.obj) > 0 && len(b.obj) > 0 && clash(a, b) {
+			m.types, m.obj = m.types&^isObject, nil
+		}
 	}
 	if m.types&isNumber != 0 && m.num.none() {
 		m.types &^= isNumber
@@ -120,10 +150,11 @@ type num struct {
 	values         []*big.Rat
 	listed         bool // only values are in the set
 	not            []*big.Rat
+	apart          []*big.Rat // of which they are no multiples
 }
 
 func (a num) free() bool {
-	return a.lo == nil && a.hi == nil && a.mult == nil && !a.listed && len(a.not) == 0
+	return a.lo == nil && a.hi == nil && a.mult == nil && !a.listed && len(a.not)+len(a.apart) == 0
 }
 
 // and returns the intersection.
@@ -144,7 +175,7 @@ func (a num) and(b num) num {
 	if m.mult = b.mult; m.mult == nil || a.mult != nil {
 		m.mult = leastCommon(a.mult, b.mult)
 	}
-	m.not = slices.Concat(a.not, b.not)
+	m.not, m.apart = slices.Concat(a.not, b.not), slices.Concat(a.apart, b.apart)
 	m.listed = a.listed || b.listed
 	switch {
 	case !a.listed:
@@ -177,7 +208,8 @@ func (a *num) fits(v *big.Rat) bool {
 			return false
 		}
 	}
-	if a.mult != nil && !new(big.Rat).Quo(v, a.mult).IsInt() {
+	if a.mult != nil && !multiple(v, a.mult) ||
+		slices.ContainsFunc(a.apart, func(m *big.Rat) bool { return multiple(v, m) }) {
 		return false
 	}
 	return !slices.ContainsFunc(a.not, func(w *big.Rat) bool { return v.Cmp(w) == 0 })
@@ -199,6 +231,9 @@ func (a *num) none() bool {
 	if a.listed {
 		return len(a.values) == 0
 	}
+	if a.mult != nil && slices.ContainsFunc(a.apart, func(m *big.Rat) bool { return multiple(a.mult, m) }) {
+		return true
+	}
 	return !a.between(a.lo, a.loOpen, a.hi, a.hiOpen)
 }
 
@@ -213,7 +248,7 @@ func (a *num) between(lo *big.Rat, loOpen bool, hi *big.Rat, hiOpen bool) bool {
 		return a.fits(lo)
 	}
 	if a.mult == nil {
-		return true // not leaves single numbers out of infinitely many
+		return true // not and apart leave single numbers out of infinitely many
 	}
 	// The first and the last multiple.
 	first := ceil(new(big.Rat).Quo(lo, a.mult))
@@ -228,7 +263,9 @@ func (a *num) between(lo *big.Rat, loOpen bool, hi *big.Rat, hiOpen bool) bool {
 	if n.Sign() < 0 {
 		return false
 	}
-	n.Add(n, one)
+	if n.Add(n, one); len(a.apart) > 0 {
+		return a.some(first, last)
+	}
 	out := 0
 	for i, w := range a.not {
 		q := new(big.Rat).Quo(w, a.mult)
@@ -239,6 +276,26 @@ func (a *num) between(lo *big.Rat, loOpen bool, hi *big.Rat, hiOpen bool) bool {
 	}
 	return n.Cmp(big.NewInt(int64(out))) > 0
 }
+
+// maxMultiples is how many multiples are tried to find one that is none of another number.
+const maxMultiples = 1 << 12
+
+// some says whether one of the multiples from first to last is in the set.
+func (a *num) some(first, last *big.Int) bool {
+	for i := 0; first.Cmp(last) <= 0; i++ {
+		if a.fits(new(big.Rat).Mul(new(big.Rat).SetInt(first), a.mult)) {
+			return true
+		}
+		if i == maxMultiples {
+			panic(&lex.LimitError{What: "numbers that are multiples and not, of which few are left"})
+		}
+		first = new(big.Int).Add(first, one)
+	}
+	return false
+}
+
+// multiple says whether a number is another one times a whole number.
+func multiple(v, of *big.Rat) bool { return new(big.Rat).Quo(v, of).IsInt() }
 
 var one = big.NewInt(1)
 

@@ -32,22 +32,26 @@ type Options struct {
 
 // compiler makes the grammar of a document.
 type compiler struct {
-	o         Options
-	pool      *lex.Pool
-	doc       *document
-	syntax    *writer
-	unions    map[string]*union
-	exclusive []exclusive
-	queue     []*union
-	mades     map[madeKey]*node
-	nothing   *node
-	open      bool // an object takes names that no schema has
-	remarks   []Remark
-	terms     map[string]*lex.Term
-	at        *place
-	matchesAt map[matchAt]*matchAt
-	guards    map[string]*guard
-	encodings map[encodedAt]*lex.Term
+	o          Options
+	pool       *lex.Pool
+	doc        *document
+	syntax     *writer
+	unions     map[string]*union
+	exclusive  []exclusive
+	shared     map[*value][][2]int // branches of a oneOf that share values
+	again      bool                // such were found
+	queue      []*union
+	mades      map[madeKey]*node
+	nothing    *node
+	everything *node
+	compares   bool // some elements must differ, or be equal
+	open       bool // an object takes names that no schema has
+	remarks    []Remark
+	terms      map[string]*lex.Term
+	at         *place
+	matchesAt  map[matchAt]*matchAt
+	guards     map[string]*guard
+	encodings  map[encodedAt]*lex.Term
 }
 
 // exclusive are the branches of a oneOf.
@@ -64,9 +68,10 @@ type Remark struct{ Keyword, Path, Why string }
 
 // Result is a compiled schema.
 type Result struct {
-	Root    machine.Item
-	Unique  bool // keys that no schema names must not come twice
-	Remarks []Remark
+	Root     machine.Item
+	Unique   bool // keys that no schema names must not come twice
+	Compares bool // elements of arrays must differ, or some be equal
+	Remarks  []Remark
 }
 
 // NothingValid is the problem of a schema that no value is valid by.
@@ -90,16 +95,12 @@ func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	doc, err := newDocument(v)
-	if err != nil {
-		return nil, err
+	shared := map[*value][][2]int{}
+	c, root, err := compile(pool, v, o, &at, shared)
+	for err == nil && c.again {
+		c, root, err = compile(pool, v, o, &at, shared)
 	}
-	c := &compiler{o: o, pool: pool, doc: doc, unions: map[string]*union{}, mades: map[madeKey]*node{}, terms: map[string]*lex.Term{}, at: &at,
-		guards: map[string]*guard{}, encodings: map[encodedAt]*lex.Term{}}
-	c.syntax = newWriter(c)
-	root := c.union(doc.root)
-	c.want(root)
-	if err := c.all(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if o.Objects {
@@ -117,7 +118,7 @@ func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
 		}
 	}
 	if !c.inhabited(root) {
-		return nil, doc.root.fail("", NothingValid)
+		return nil, c.doc.root.fail("", NothingValid)
 	}
 	item := c.syntax.document(root)
 	switch {
@@ -128,7 +129,21 @@ func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
 	case o.Objects:
 		item = c.syntax.value(root)
 	}
-	return &Result{Root: item, Unique: c.open, Remarks: c.remarks}, nil
+	return &Result{Root: item, Unique: c.open, Compares: c.compares, Remarks: c.remarks}, nil
+}
+
+// compile reads all schemas of a document.
+func compile(pool *lex.Pool, v *value, o Options, at *place, shared map[*value][][2]int) (*compiler, *union, error) {
+	doc, err := newDocument(v)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := &compiler{o: o, pool: pool, doc: doc, unions: map[string]*union{}, mades: map[madeKey]*node{}, terms: map[string]*lex.Term{}, at: at,
+		guards: map[string]*guard{}, encodings: map[encodedAt]*lex.Term{}, shared: shared}
+	c.syntax = newWriter(c)
+	root := c.union(doc.root)
+	c.want(root)
+	return c, root, c.all()
 }
 
 // union is the conjunction of schemas, as a union of alts.
@@ -225,22 +240,19 @@ func (c *compiler) all() error {
 		}
 		for _, a := range u.alts {
 			if a.types&isArray != 0 {
-				d := c.array(u, a)
-				c.want(d.prefix...)
-				c.want(d.rest)
+				c.want(c.array(u, a).unions()...)
 			}
 			if a.types&isObject != 0 {
 				d := c.object(u, a)
 				c.want(d.values...)
+				c.want(d.wanted...)
 				for _, u := range d.unions {
 					c.want(u)
 				}
 			}
 		}
 		for _, x := range c.exclusive {
-			if err := c.disjoint(x); err != nil {
-				return err
-			}
+			c.disjoint(x)
 		}
 		c.exclusive = c.exclusive[:0]
 	}

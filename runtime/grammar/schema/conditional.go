@@ -10,6 +10,7 @@ func (c *compiler) conditional(n *node, v *value, alts []*alt) ([]*alt, error) {
 	if err != nil {
 		return nil, err
 	}
+	holds = c.split(n, holds)
 	fails, err := c.complement(n, holds, "if")
 	if err != nil {
 		return nil, err

@@ -28,6 +28,27 @@ func (c *compiler) readArrays(n *node, base *alt) error {
 		}
 		a.rest, said = c.doc.node(v, n, rest), true
 	}
+	if v := n.get("contains"); v != nil && n.draft >= draft6 {
+		s := some{node: c.doc.node(v, n, "contains"), min: 1, max: -1}
+		for _, b := range []struct {
+			name string
+			to   *int
+		}{{"minContains", &s.min}, {"maxContains", &s.max}} {
+			if v := n.get(b.name); v != nil && n.draft >= draft2019 {
+				var err error
+				if *b.to, err = n.count(b.name, v); err != nil {
+					return err
+				}
+			}
+		}
+		if s.max >= 0 {
+			s.not = c.made(s.node, s.node.value, "not")
+		}
+		a.some, said = []some{s}, true
+	}
+	if v := n.get("uniqueItems"); v != nil && v.kind == yes {
+		a.repeats, said = differ, true
+	}
 	for _, b := range []struct {
 		name string
 		to   *int
@@ -69,7 +90,7 @@ func (c *compiler) readObjects(n *node, base *alt) error {
 			if err != nil {
 				return err
 			}
-			o.patterns = append(o.patterns, pattern{t, c.doc.node(m.value, n, "patternProperties/"+escapePointer(m.name))})
+			o.patterns = append(o.patterns, pattern{Term: t, node: c.doc.node(m.value, n, "patternProperties/"+escapePointer(m.name))})
 		}
 		said = true
 	}

@@ -55,8 +55,9 @@ type document struct {
 	root    *node
 	nodes   map[*value]*node
 	count   int
-	ids     map[string]*value // documents within by their URI, without fragment
-	anchors map[string]*value // by URI and name
+	ids     map[string]*value            // documents within by their URI, without fragment
+	anchors map[string]*value            // by URI and name
+	dynamic map[string]map[string]*value // of $dynamicAnchor, by name and URI; $recursiveAnchor is one without a name
 }
 
 // Where schemas stand in a schema.
@@ -68,7 +69,7 @@ var (
 )
 
 func newDocument(v *value) (*document, error) {
-	d := &document{nodes: map[*value]*node{}, ids: map[string]*value{}, anchors: map[string]*value{}}
+	d := &document{nodes: map[*value]*node{}, ids: map[string]*value{}, anchors: map[string]*value{}, dynamic: map[string]map[string]*value{}}
 	if v.kind != object && v.kind != yes && v.kind != no {
 		return nil, &Error{Problem: "want an object, true or false"}
 	}
@@ -135,7 +136,13 @@ func (d *document) enter(v *value, path, base string, version draft, parent *nod
 	for _, key := range []string{"$anchor", "$dynamicAnchor"} {
 		if a := v.get(key); !old && a != nil && a.kind == str {
 			d.anchors[base+"#"+a.text] = v
+			if key == "$dynamicAnchor" && version >= draft2020 {
+				d.note(a.text, base, v)
+			}
 		}
+	}
+	if a := v.get("$recursiveAnchor"); a != nil && a.kind == yes && version == draft2019 {
+		d.note("", base, v)
 	}
 	n := d.add(v, path, base, version)
 	for _, key := range oneSchema {
@@ -198,8 +205,14 @@ func (d *document) follow(from *node, keyword, ref string) (*node, error) {
 	if strings.HasPrefix(ref, "#") {
 		uri = from.base
 	}
-	root, ok := d.ids[uri]
-	if !ok {
+	root := d.ids[uri]
+	if root == nil {
+		var err error
+		if root, err = d.known(uri); err != nil {
+			return nil, err
+		}
+	}
+	if root == nil {
 		return nil, from.refuse(keyword, "refers to another document: "+quote(ref))
 	}
 	if text, err := url.PathUnescape(fragment); err == nil {

@@ -129,6 +129,15 @@ func init() { // they expand schemas, which reads the table
 		{"$ref", 0, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
 			return c.reference(n, "$ref", v, alts)
 		}},
+		{"$dynamicRef", draft2020, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
+			return c.dynamicReference(n, "$dynamicRef", v, alts)
+		}},
+		{"$recursiveRef", draft2019, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
+			if n.draft > draft2019 {
+				return alts, nil
+			}
+			return c.dynamicReference(n, "$recursiveRef", v, alts)
+		}},
 		{"allOf", 0, func(c *compiler, n *node, v *value, alts []*alt) ([]*alt, error) {
 			list, err := c.branches(n, "allOf", v)
 			for _, options := range list {
@@ -207,6 +216,11 @@ func (c *compiler) reference(n *node, keyword string, v *value, alts []*alt) ([]
 	if err != nil {
 		return nil, err
 	}
+	return c.refer(n, keyword, to, alts)
+}
+
+// refer takes what is valid by a schema that is referred to.
+func (c *compiler) refer(n *node, keyword string, to *node, alts []*alt) ([]*alt, error) {
 	if to.expanding {
 		return nil, n.fail(keyword, "leads back to itself without an object or an array between")
 	}
@@ -225,13 +239,7 @@ var refusals = []struct {
 }{
 	{"unevaluatedItems", draft2019, notTrivial},
 	{"unevaluatedProperties", draft2019, notTrivial},
-	{"contains", draft6, always},
-	{"uniqueItems", draft4, func(_ *node, v *value) bool { return v.kind == yes }},
-	{"$dynamicRef", draft2020, always},
-	{"$recursiveRef", draft2019, func(n *node, _ *value) bool { return n.draft == draft2019 }},
 }
-
-func always(*node, *value) bool { return true }
 
 // notTrivial says whether a schema refuses anything.
 func notTrivial(_ *node, v *value) bool {
@@ -463,6 +471,14 @@ func (c *compiler) made(n *node, v *value, keyword string) *node {
 type madeKey struct {
 	v       *value
 	keyword string
+}
+
+// anything is the schema of all values.
+func (c *compiler) anything(n *node) *node {
+	if c.everything == nil {
+		c.everything = c.doc.add(&value{kind: yes}, n.path, n.base, draft2020)
+	}
+	return c.everything
 }
 
 // never is the schema of nothing.

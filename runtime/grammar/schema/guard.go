@@ -86,23 +86,7 @@ func (c *compiler) strings(a *alt) (*lex.Term, []guarded) {
 	if len(a.guards) == 0 {
 		return c.writable(c.pool.And(a.text...)), nil
 	}
-	bounds := func(docs bool) *lex.Term {
-		list := slices.Clone(a.text)
-		for _, g := range a.guards {
-			switch {
-			case docs && g.not:
-				list = append(list, c.pool.Not(g.inner))
-			case docs:
-				list = append(list, g.outer)
-			case g.not:
-				list = append(list, c.pool.Not(g.outer))
-			default:
-				list = append(list, g.inner)
-			}
-		}
-		return c.pool.And(list...)
-	}
-	all := bounds(true)
+	all := c.bounds(a, true)
 	if texts, few := c.pool.Texts(all, maxListed); few {
 		var list []*lex.Term
 		for _, s := range texts {
@@ -115,7 +99,25 @@ func (c *compiler) strings(a *alt) (*lex.Term, []guarded) {
 	if c.o.Documents {
 		return all, a.guards
 	}
-	return c.writable(bounds(false)), nil
+	return c.writable(c.bounds(a, false)), nil
+}
+
+// bounds are strings that have all of an alt, or that all are of an alt.
+func (c *compiler) bounds(a *alt, all bool) *lex.Term {
+	list := slices.Clone(a.text)
+	for _, g := range a.guards {
+		switch {
+		case all && g.not:
+			list = append(list, c.pool.Not(g.inner))
+		case all:
+			list = append(list, g.outer)
+		case g.not:
+			list = append(list, c.pool.Not(g.outer))
+		default:
+			list = append(list, g.inner)
+		}
+	}
+	return c.pool.And(list...)
 }
 
 // accepts says whether the guards take a text.

@@ -61,10 +61,7 @@ func (c *compiler) searchAlt(u *union, a *alt) (ok, sure bool) {
 	sure = true
 	if a.types&isArray != 0 {
 		d := c.array(u, a)
-		all, certain := d.max < 0 || d.min <= d.max, true
-		for i := 0; i < min(d.min, len(d.prefix)+1) && all; i++ {
-			all, certain = c.search(d.element(i))
-		}
+		all, certain := d.reaches(d.begin(), c.search)
 		if all {
 			return true, true
 		}

@@ -171,7 +171,8 @@ func (d nameRunes) Accept(p any) (out any, ok bool) {
 	}
 	var matches []bool
 	for m := at.matches; m != nil; m = m.tail {
-		matches = append(matches, m.head.Nullable())
+		p := d.patterns[len(matches)]
+		matches = append(matches, m.head.Nullable() && (p.unless == nil || !p.unless(at.text.text())))
 	}
 	return s.rest(-1, matches), true
 }
@@ -189,6 +190,14 @@ func (d nameRunes) Radius(p any, c lex.Class) (int, bool) {
 	}
 	n, exact := d.c.pool.Radius(at.other, c)
 	return n, exact && at.node < 0
+}
+
+func (d nameRunes) Ways(p any) int {
+	at := p.(*nameAt)
+	if at.state.look(); at.other == nil || !at.state.any {
+		return 0
+	}
+	return at.state.names(at.other)
 }
 
 func (d nameRunes) First(p any) (f lex.First) {

@@ -225,7 +225,7 @@ func (n *numbers) within(minus bool, lo, hi *big.Rat) bool {
 // alike returns a text with the same rest, the same one for many texts where it can be told.
 func (n *numbers) alike(text string, phase uint8) string {
 	whole := n.mult != nil && n.mult.Cmp(big.NewRat(1, 1)) == 0
-	if n.listed || len(n.not) > 0 || !whole && n.mult != nil || phase != inWhole {
+	if n.listed || len(n.not)+len(n.apart) > 0 || !whole && n.mult != nil || phase != inWhole {
 		return text
 	}
 	digits := strings.TrimPrefix(text, "-")
@@ -419,6 +419,11 @@ func (n *numbers) spans(text string) string {
 		}
 		lo = max(lo, e)
 	}
+	for _, m := range n.apart {
+		if e, ok := tens(new(big.Rat).Quo(at(0), m)); ok {
+			hi = min(hi, e-1)
+		}
+	}
 	if lo > hi {
 		return ""
 	}
@@ -436,7 +441,7 @@ func span(lo, hi int64) string {
 // bounded says whether a number keeps the bound that is farther from 0, or the nearer one.
 func (n *numbers) bounded(v *big.Rat, outer bool) bool {
 	m := n.num
-	m.mult, m.not = nil, nil
+	m.mult, m.not, m.apart = nil, nil, nil
 	if (v.Sign() > 0) == outer {
 		m.lo = nil
 	} else {

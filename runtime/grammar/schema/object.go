@@ -18,7 +18,9 @@ type objectDef struct {
 	must     bits     // required
 	needs    [][]int  // by name: names that come with it
 	patterns []pattern
+	ruled    int // how many of patterns are of patternProperties
 	rules    []*objects
+	some     []pattern // a member of such a name has such a value
 	other    *lex.Term // names that no schema knows and that may come
 	kindList []nameKind
 	others   int    // how many there are of these, at most lex.Many
@@ -35,6 +37,7 @@ type objectDef struct {
 	lexer  *lex.Lexer
 	states map[objectKey]*objectState
 	unions map[string]*union // of other names, by the patterns that they match
+	wanted []*union          // of members that some ask for
 }
 
 // bits is a set of names.
@@ -77,11 +80,17 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 			names = append(append(names, name), list...)
 		}
 		d.patterns = append(d.patterns, r.patterns...)
+		d.some = append(d.some, r.some...)
 		names = append(names, c.few(r)...)
 		d.min = max(d.min, r.min)
 		if r.max >= 0 && (d.max < 0 || r.max < d.max) {
 			d.max = r.max
 		}
+	}
+	d.ruled = len(d.patterns)
+	d.patterns = append(d.patterns, d.some...) // whose names are told apart, too
+	if len(d.some) > maxSome {
+		panic(&lex.LimitError{What: "more than 8 schemas of which a member must be"})
 	}
 	d.names = sortedNames(names)
 	d.needs = make([][]int, len(d.names))
@@ -103,7 +112,7 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 	}
 	// Answers have no names that no schema knows, unless one speaks of such, or minProperties wants more members.
 	spoken := slices.ContainsFunc(a.obj, func(r *objects) bool { return r.extra != nil || r.names != nil && len(r.props) == 0 })
-	d.closed = !c.o.Documents && !spoken && len(d.patterns) == 0 && len(d.names) > 0 && d.min <= len(required)
+	d.closed = !c.o.Documents && !spoken && d.ruled == 0 && len(d.names) > 0 && d.min <= len(required) && d.known()
 	shut := slices.ContainsFunc(a.obj, func(r *objects) bool { return r.extra != nil && r.extra.kind == no })
 	c.open = c.open || !d.closed && !shut || len(d.patterns) > 0
 	if c.o.Notation == Gemma && (!d.closed && !shut || len(d.patterns) > 0) { // a name would be known at its end
@@ -116,6 +125,14 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 		c.valueUnion(d, nil) // so that it is looked at before the first token
 	} else {
 		d.kinds()
+	}
+	if len(d.some) > 0 {
+		for i := range d.names {
+			d.ways(i, nil, 0, func(u *union, _ uint8) bool { d.wanted = append(d.wanted, u); return true })
+		}
+		for _, k := range d.kinds() {
+			d.ways(-1, k.matches, 0, func(u *union, _ uint8) bool { d.wanted = append(d.wanted, u); return true })
+		}
 	}
 	return d
 }
@@ -143,7 +160,11 @@ func (c *compiler) few(r *objects) (names []string) {
 
 // valueOf returns the union of a member's value.
 func (c *compiler) valueOf(rules []*objects, name string) *union {
-	var nodes []*node
+	return c.union(c.nodesOf(rules, name)...)
+}
+
+// nodesOf are the schemas of a member's value.
+func (c *compiler) nodesOf(rules []*objects, name string) (nodes []*node) {
 	for _, r := range rules {
 		n, ok := r.props[name]
 		if ok {
@@ -158,7 +179,7 @@ func (c *compiler) valueOf(rules []*objects, name string) *union {
 			nodes = append(nodes, r.extra)
 		}
 	}
-	return c.union(nodes...)
+	return nodes
 }
 
 // valueUnion returns the union of the value of a name that no schema knows, by which patterns it matches.
@@ -173,7 +194,13 @@ func (c *compiler) valueUnion(d *objectDef, matches []bool) *union {
 	if u != nil {
 		return u
 	}
-	var nodes []*node
+	u = c.union(d.otherNodes(matches)...)
+	d.unions[string(key)] = u
+	return u
+}
+
+// otherNodes are the schemas of a name that no schema knows, by which patterns it matches.
+func (d *objectDef) otherNodes(matches []bool) (nodes []*node) {
 	i := 0
 	for _, r := range d.rules {
 		any := false
@@ -187,9 +214,7 @@ func (c *compiler) valueUnion(d *objectDef, matches []bool) *union {
 			nodes = append(nodes, r.extra)
 		}
 	}
-	u = c.union(nodes...)
-	d.unions[string(key)] = u
-	return u
+	return nodes
 }
 
 // nameKind are the names that no schema knows of one set of patterns.
@@ -275,6 +300,7 @@ func (d *objectDef) prepare() {
 			names, d.loose = c.pool.Or(list...), false
 		}
 	}
+	d.guarded = d.guarded || slices.ContainsFunc(d.some, func(p pattern) bool { return p.unless != nil })
 	d.other = names
 	if !d.loose && len(d.names) > 0 && names != c.pool.None() {
 		known := make([]*lex.Term, len(d.names))
@@ -313,6 +339,10 @@ func (d *objectDef) possible() (ok, sure bool) {
 		if sure = sure && certain; !has {
 			return false, certain
 		}
+	}
+	if len(d.some) > 0 {
+		has, certain := d.satisfy("", 0, 0, d.c.search)
+		return has, sure && certain
 	}
 	// More members than are required: of names that are known, and of others.
 	left := 0
@@ -358,7 +388,9 @@ func (d *objectDef) closure(set bits) bits {
 type objectState struct {
 	def    *objectDef
 	seen   bits
-	n      int // members, as far as they count
+	n      int       // members, as far as they count
+	done   uint8     // of what some ask for
+	other  *lex.Term // other names that may come next
 	end    int8
 	adds   []bool // by name: whether the name may come next
 	sums   []int32
@@ -373,19 +405,20 @@ type objectState struct {
 type objectKey struct {
 	seen bits
 	n    int
+	done uint8
 }
 
 // state returns the state of an object with these members.
-func (d *objectDef) state(seen bits, n int) *objectState {
+func (d *objectDef) state(seen bits, n int, done uint8) *objectState {
 	d.prepare()
 	if d.max < 0 && d.others == lex.Many {
 		n = min(n, d.min)
 	}
-	k := objectKey{bits(strings.TrimRight(string(seen), "\x00")), n}
+	k := objectKey{bits(strings.TrimRight(string(seen), "\x00")), n, done}
 	s := d.states[k]
 	if s == nil {
 		d.c.pool.Spend(1)
-		s = &objectState{def: d, seen: k.seen, n: n, member: map[string]*machine.Symbol{}, keys: map[nameAt]*nameAt{}}
+		s = &objectState{def: d, seen: k.seen, n: n, done: done, member: map[string]*machine.Symbol{}, keys: map[nameAt]*nameAt{}}
 		d.states[k] = s
 	}
 	return s
@@ -398,6 +431,12 @@ func (s *objectState) completes() bool {
 	}
 	s.end = -1
 	d := s.def
+	if s.done != d.all() {
+		if ok, _ := d.satisfy(s.seen, s.n, s.done, func(u *union) (bool, bool) { return d.c.inhabited(u), true }); ok {
+			s.end = 1
+		}
+		return s.end > 0
+	}
 	need := d.closure(joined(d.must, s.seen))
 	n := s.n
 	for i := range d.names {
@@ -444,7 +483,7 @@ func (s *objectState) whole() bool {
 			return false
 		}
 	}
-	return s.n >= d.min
+	return s.n >= d.min && s.done == d.all()
 }
 
 // look works out which names may come next.
@@ -457,13 +496,23 @@ func (s *objectState) look() {
 	s.adds, s.sums = make([]bool, len(d.names)), make([]int32, len(d.names)+1)
 	room := d.max < 0 || s.n < d.max
 	for i := range d.names {
-		s.adds[i] = room && !s.seen.has(i) && d.fits(i) && d.state(s.seen.with(i), s.n+1).completes()
+		s.adds[i] = room && !s.seen.has(i) && d.fits(i) && s.leads(i, nil)
 		s.sums[i+1] = s.sums[i]
 		if s.adds[i] {
 			s.sums[i+1]++
 		}
 	}
-	s.any = room && s.left() > 0 && d.state(s.seen, s.n+1).completes()
+	s.any, s.other = room && s.left() > 0 && s.leads(-1, nil), d.other
+	if len(d.some) > 0 { // some names may lead on, and others not
+		var list []*lex.Term
+		for _, k := range d.kindList {
+			if room && s.left() > 0 && d.c.inhabited(k.value) && s.leads(-1, k.matches) {
+				list = append(list, k.names)
+			}
+		}
+		s.other = d.c.pool.And(d.other, d.c.pool.Or(list...))
+		s.any = d.c.pool.Live(s.other)
+	}
 }
 
 // more says whether a member may come.
@@ -484,7 +533,7 @@ func (s *objectState) begin() *machine.Symbol {
 				out = append(out, []machine.Item{s.key()})
 			}
 			return out
-		})
+		}).Ways(s.ways)
 	}
 	return s.first
 }
@@ -501,15 +550,36 @@ func (s *objectState) behind() *machine.Symbol {
 				out = append(out, []machine.Item{w.comma, s.key()})
 			}
 			return out
-		})
+		}).Ways(s.ways)
 	}
 	return s.after
+}
+
+// ways is how many different objects this one can become, at least.
+func (s *objectState) ways() int {
+	if s.look(); s.any {
+		return s.names(s.other)
+	}
+	return 1
+}
+
+// names is how many names of a part of the other ones have not come yet, at least.
+func (s *objectState) names(t *lex.Term) int {
+	n := s.def.c.pool.Words(t)
+	switch {
+	case n == lex.Many:
+		return n
+	case s.def.others == lex.Many:
+		return 0 // all of them may have come
+	}
+	return max(0, n-(s.def.others-s.left()))
 }
 
 // key is the lexeme of a name, whose end leads to the symbol of the rest of the member.
 func (s *objectState) key() machine.Item {
 	d := s.def
-	at := s.at(nameAt{node: 0, other: d.other, matches: d.matches()})
+	s.look()
+	at := s.at(nameAt{node: 0, other: s.other, matches: d.matches()})
 	begin := lex.BeginJSON(at)
 	if d.bare() {
 		begin = lex.Begin(at)
@@ -535,21 +605,20 @@ func (s *objectState) rest(i int, matches []bool) *machine.Symbol {
 	}
 	m := s.member[string(key)]
 	if m == nil {
-		u, next := (*union)(nil), (*objectState)(nil)
-		if i >= 0 {
-			u, next = d.values[i], d.state(s.seen.with(i), s.n+1)
-		} else {
-			u, next = d.c.valueUnion(d, matches), d.state(s.seen, s.n+1)
-		}
 		w := d.c.syntax
-		m = machine.NewSymbol(func() [][]machine.Item {
-			if d.tags != nil {
-				return d.taggedValue(d.texts[i], u, next)
-			}
-			if d.keywords {
-				return [][]machine.Item{{w.equals, w.value(u), machine.Of(next.keyword(true))}}
-			}
-			return [][]machine.Item{{w.colon, w.value(u), machine.Of(next.behind())}}
+		m = machine.NewSymbol(func() (out [][]machine.Item) {
+			s.next(i, matches, func(u *union, next *objectState) bool {
+				switch {
+				case d.tags != nil:
+					out = append(out, d.taggedValue(d.texts[i], u, next)...)
+				case d.keywords:
+					out = append(out, []machine.Item{w.equals, w.value(u), machine.Of(next.keyword(true))})
+				default:
+					out = append(out, []machine.Item{w.colon, w.value(u), machine.Of(next.behind())})
+				}
+				return true
+			})
+			return out
 		})
 		s.member[string(key)] = m
 	}

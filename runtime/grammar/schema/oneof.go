@@ -6,7 +6,7 @@ import (
 )
 
 // apart takes out of the branches of a oneOf what several of them take: of each type where two take all its values, and
-// where a branch says little enough that its complement is known.
+// of those that are known to share values what the other one takes.
 func (c *compiler) apart(n *node, list [][]*alt) ([][]*alt, error) {
 	var once, twice types
 	for _, branch := range list {
@@ -26,43 +26,24 @@ func (c *compiler) apart(n *node, list [][]*alt) ([][]*alt, error) {
 			}
 		}
 	}
-	for _, branch := range out {
-		if slices.ContainsFunc(branch, func(a *alt) bool { return !a.simple() }) || len(out) > maxComplements {
-			return out, nil
-		}
-	}
-	// Of each branch what none of the others takes.
+	// Of each branch what none of those takes that it shares values with.
 	alone := slices.Clone(out)
-	for i := range out {
-		for j, other := range out {
-			for _, a := range other {
-				if j == i {
-					continue
-				}
-				rest, err := c.without(n, "oneOf", a)
-				if err != nil {
-					return nil, err
-				}
-				if alone[i], err = c.product(alone[i], rest, n, "oneOf"); err != nil {
-					return nil, err
-				}
+	for _, p := range c.shared[n.value] {
+		for _, x := range [][2]int{p, {p[1], p[0]}} {
+			rest, err := c.complement(n, out[x[1]], "oneOf")
+			if err == nil {
+				alone[x[0]], err = c.product(alone[x[0]], rest, n, "oneOf")
+			}
+			if e, ok := err.(*Error); ok && e.Refused {
+				return nil, n.refuse("oneOf", overlap(p[0], p[1]))
+			}
+			if err != nil {
+				return nil, err
 			}
 		}
 	}
 	return alone, nil
 }
-
-// simple says whether without knows the complement of an alt by itself.
-func (a *alt) simple() bool {
-	return a.num.mult == nil &&
-		!slices.ContainsFunc(a.arr, func(r *arrays) bool { return len(r.prefix) > 0 || r.rest != nil }) &&
-		!slices.ContainsFunc(a.obj, func(r *objects) bool {
-			return len(r.props) > 0 || len(r.patterns) > 0 || r.extra != nil || r.names != nil || len(r.needs) > 0
-		})
-}
-
-// maxComplements is how many branches of a oneOf are told apart by their complements.
-const maxComplements = 8
 
 // whole are the types of which all values are valid.
 func (a *alt) whole() types {
@@ -78,28 +59,31 @@ func (a *alt) whole() types {
 	return t
 }
 
-// disjoint refuses a oneOf of which a value may be valid by two branches.
-func (c *compiler) disjoint(x exclusive) error {
-	for i, one := range x.list {
-		for j, other := range x.list[:i] {
-			for _, a := range one {
-				for _, b := range other {
-					c.pool.Spend(1)
-					if distinct(a, b) {
-						continue
-					}
-					m := c.both(a, b)
-					if m == nil {
-						continue
-					}
-					if c.overlaps(m) {
-						return x.node.refuse("oneOf", overlap(j, i))
-					}
-				}
+// disjoint finds the branches of a oneOf of which a value may be valid by two. Which these are is known when all
+// schemas are there; then they are read again.
+func (c *compiler) disjoint(x exclusive) {
+	for i := range x.list {
+		for j := range i {
+			pair := [2]int{j, i}
+			if !slices.Contains(c.shared[x.node.value], pair) && c.share(x.list[i], x.list[j]) {
+				c.shared[x.node.value] = append(c.shared[x.node.value], pair)
+				c.again = true
 			}
 		}
 	}
-	return nil
+}
+
+// share says whether a value is valid by two unions.
+func (c *compiler) share(one, other []*alt) bool {
+	for _, a := range one {
+		for _, b := range other {
+			c.pool.Spend(1)
+			if m := c.both(a, b); m != nil && c.overlaps(m) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // overlaps says whether a value is valid by an alt of two others. Of objects it looks at the members that are required
@@ -119,51 +103,4 @@ func (c *compiler) overlaps(m *alt) bool {
 
 func overlap(i, j int) string {
 	return "branches " + strconv.Itoa(i) + " and " + strconv.Itoa(j) + " overlap; anyOf takes both"
-}
-
-// distinct says of two alts at a glance that no value is valid by both: of objects that one member, which one of them
-// requires, tells apart by its constants.
-func distinct(a, b *alt) bool {
-	if a.types&b.types != isObject {
-		return a.types&b.types == 0
-	}
-	for _, r := range slices.Concat(a.obj, b.obj) {
-		for _, name := range r.required {
-			x, y := constantsOf(a, name), constantsOf(b, name)
-			if x == nil || y == nil {
-				continue
-			}
-			if !slices.ContainsFunc(x, func(s string) bool { return slices.Contains(y, s) }) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// constantsOf returns the strings that a member may be, nil if it may be something else.
-func constantsOf(a *alt, name string) []string {
-	for _, r := range a.obj {
-		s := r.props[name]
-		if s == nil || s.kind != object {
-			continue
-		}
-		list := []*value{s.get("const")}
-		if list[0] == nil {
-			e := s.get("enum")
-			if e == nil {
-				continue
-			}
-			list = e.list
-		}
-		var out []string
-		for _, v := range list {
-			if v.kind != str {
-				return nil
-			}
-			out = append(out, v.text)
-		}
-		return out
-	}
-	return nil
 }

@@ -29,7 +29,7 @@ func (d *objectDef) tag(t *Tags) {
 func (c *compiler) tagged(u *union) machine.Item {
 	var ways [][]machine.Item
 	for _, a := range u.alts {
-		if s := c.object(u, a).state("", 0); s.completes() {
+		if s := c.object(u, a).state("", 0, 0); s.completes() {
 			ways = append(ways, []machine.Item{machine.Of(s.tagged())})
 		}
 	}

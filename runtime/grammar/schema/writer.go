@@ -28,13 +28,14 @@ func Lead(p *lex.Pool) *lex.Term { return p.Opt(p.Or(p.Text(" "), p.Text("\n"), 
 type writer struct {
 	c *compiler
 
-	space, comma, colon   machine.Item
-	openArray, openObject machine.Item
-	endArray, endObject   machine.Item
-	endEmptyArray         machine.Item // behind the white space of the opening bracket
-	endEmptyObject        machine.Item
-	equals                machine.Item // of Python's arguments
-	mark                  machine.Item // on both sides of Gemma's strings
+	space, comma, colon            machine.Item
+	openArray, openObject          machine.Item
+	endArray, endObject            machine.Item
+	differs, endDiffers, endEquals machine.Item // behind elements that are compared
+	endEmptyArray                  machine.Item // behind the white space of the opening bracket
+	endEmptyObject                 machine.Item
+	equals                         machine.Item // of Python's arguments
+	mark                           machine.Item // on both sides of Gemma's strings
 
 	texts   map[*lex.Term]machine.Item // strings
 	words   map[types]machine.Item
@@ -59,6 +60,13 @@ func newWriter(c *compiler) *writer {
 	w.comma, w.colon = mark(space, p.Text(","), space), mark(space, p.Text(":"), space)
 	w.openArray, w.openObject = mark(p.Text("["), space), mark(p.Text("{"), space)
 	w.endEmptyArray, w.endEmptyObject = mark(p.Text("]")), mark(p.Text("}"))
+	compared := func(what lex.Behind, parts ...*lex.Term) machine.Item {
+		item := mark(parts...)
+		item.Lexer.Behind = what
+		return item
+	}
+	w.differs = compared(lex.Differs, space, p.Text(","), space)
+	w.endDiffers, w.endEquals = compared(lex.DiffersAtEnd, space, p.Text("]")), compared(lex.Equals, space, p.Text("]"))
 	w.endArray, w.endObject = mark(space, p.Text("]")), mark(space, p.Text("}"))
 	return w
 }
@@ -148,7 +156,10 @@ func (w *writer) document(u *union) machine.Item {
 // value is the item of the values of a union.
 func (w *writer) value(u *union) machine.Item {
 	if u.symbol == nil {
-		u.symbol = machine.NewSymbol(func() [][]machine.Item { return w.sequences(u) })
+		u.symbol = machine.NewSymbol(func() [][]machine.Item { return w.sequences(u) }).Ways(func() int {
+			n, _ := w.c.values(u, map[*union]bool{})
+			return n
+		})
 	}
 	return machine.Of(u.symbol)
 }
@@ -174,12 +185,12 @@ func (w *writer) sequences(u *union) (out [][]machine.Item) {
 			out = append(out, []machine.Item{w.number(a.num)})
 		}
 		if a.types&isArray != 0 {
-			if d := c.array(u, a); c.validArray(d) {
-				out = append(out, []machine.Item{w.openArray, machine.Of(c.behind(d, 0))})
+			if d := c.array(u, a); d.completes(d.begin()) {
+				out = append(out, []machine.Item{w.openArray, machine.Of(d.behind(d.begin()))})
 			}
 		}
 		if a.types&isObject != 0 {
-			if s := c.object(u, a).state("", 0); s.completes() {
+			if s := c.object(u, a).state("", 0, 0); s.completes() {
 				out = append(out, []machine.Item{w.openObject, machine.Of(s.begin())})
 			}
 		}
@@ -212,6 +223,9 @@ func (a num) key() string {
 	}
 	for _, v := range a.not {
 		b.WriteString("!" + v.String())
+	}
+	for _, v := range a.apart {
+		b.WriteString("/" + v.String())
 	}
 	if a.listed {
 		for _, v := range a.values {
