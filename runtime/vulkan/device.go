@@ -3,7 +3,6 @@ package vulkan
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,8 @@ import (
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/driver"
+	"github.com/zincc-dev/zincc/runtime/internal/owned"
 	"github.com/zincc-dev/zincc/runtime/vulkan/vk"
 )
 
@@ -36,19 +37,11 @@ type Device struct {
 	timeline  vk.Semaphore
 	submitted uint64 // timeline value of the last submission
 
-	liveMu sync.Mutex
-	live   map[resource]struct{}
-	ending []ending // in order of their submissions
+	owned owned.Set[resource]
 }
 
 // resource is something created on a device.
 type resource interface{ release() }
-
-// ending is a resource that is freed, but may be in use until a submission has ended.
-type ending struct {
-	resource
-	after uint64
-}
 
 // Open opens the device of that index in Enumerate's order and enables what
 // need lists. The error names the device and the first thing that it lacks.
@@ -57,7 +50,7 @@ func Open(index int, need plans.VulkanRequirements) (*Device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{inst: in, live: map[resource]struct{}{}}
+	d := &Device{inst: in, owned: owned.Set[resource]{Release: resource.release}}
 	if in.messages != nil {
 		d.firstMessage = len(in.messages.all())
 	}
@@ -221,13 +214,7 @@ func (d *Device) Close() {
 	if err := d.Wait(d.submitted, closeTimeout); errors.Is(err, vk.Timeout) {
 		return
 	}
-	for _, e := range d.ending {
-		e.release()
-	}
-	for r := range d.live {
-		r.release()
-	}
-	d.live, d.ending = nil, nil
+	d.owned.Close()
 	d.cache.close(d)
 	if d.layout != 0 {
 		d.cmd.DestroyPipelineLayout(d.handle, d.layout)
@@ -239,45 +226,19 @@ func (d *Device) Close() {
 	d.cmd = nil
 }
 
-// own notes a resource for Close.
-func (d *Device) own(r resource) {
-	d.liveMu.Lock()
-	defer d.liveMu.Unlock()
-	d.live[r] = struct{}{}
-}
-
-// free releases a resource before Close, as soon as all that was submitted before has ended:
-// no caller can know that better who has given up a wait. Once is enough.
+// free releases a resource before Close, as soon as all that was submitted before has ended.
 func (d *Device) free(r resource) {
 	d.queueMu.Lock()
 	submitted := d.submitted
 	d.queueMu.Unlock()
-	d.liveMu.Lock()
-	defer d.liveMu.Unlock()
-	if _, alive := d.live[r]; !alive {
-		return
-	}
-	delete(d.live, r)
-	d.ending = append(d.ending, ending{r, submitted})
-	d.releaseEnded()
+	d.owned.Free(r, driver.Fence(submitted))
+	d.owned.Sweep(d.ended)
 }
 
-// releaseEnded releases what was freed and is no longer in use. The caller holds liveMu.
-func (d *Device) releaseEnded() {
-	if len(d.ending) == 0 {
-		return
-	}
-	completed, err := d.Completed()
-	if err != nil { // the device is lost and does nothing more
-		completed = math.MaxUint64
-	}
-	d.ending = slices.DeleteFunc(d.ending, func(e ending) bool {
-		ended := e.after <= completed
-		if ended {
-			e.release()
-		}
-		return ended
-	})
+// ended is the last submission that has.
+func (d *Device) ended() (driver.Fence, error) {
+	n, err := d.Completed()
+	return driver.Fence(n), err
 }
 
 // errorf is an error that names the device.

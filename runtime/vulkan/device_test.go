@@ -154,13 +154,13 @@ func TestFreeWhilePending(t *testing.T) {
 	if done := must[uint64](t)(d.Completed()); done >= n {
 		t.Fatal("the submission has ended before its memory was freed")
 	}
-	if len(d.ending) != 3 {
-		t.Errorf("%d resources wait for the submission, want 3", len(d.ending))
+	if waiting := d.owned.Ending(); waiting != 3 {
+		t.Errorf("%d resources wait for the submission, want 3", waiting)
 	}
 	check(t, d.Wait(n, testTimeout))
 	must[*Buffer](t)(d.Alloc(16, DeviceLocal)).Free()
-	if len(d.ending) != 0 {
-		t.Errorf("%d resources wait for nothing", len(d.ending))
+	if waiting := d.owned.Ending(); waiting != 0 {
+		t.Errorf("%d resources wait for nothing", waiting)
 	}
 }
 

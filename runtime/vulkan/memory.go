@@ -67,9 +67,7 @@ func (d *Device) Alloc(size int64, kind MemoryKind) (*Buffer, error) {
 			return nil, d.errorf("%s: one allocation is limited to %s", what, bytesText(limit))
 		}
 	}
-	d.liveMu.Lock()
-	d.releaseEnded() // there may be no room for both
-	d.liveMu.Unlock()
+	d.owned.Sweep(d.ended) // there may be no room for both
 	b := &Buffer{dev: d, size: size}
 	heap, err := b.allocate(kind)
 	if err != nil {
@@ -79,7 +77,7 @@ func (d *Device) Alloc(size int64, kind MemoryKind) (*Buffer, error) {
 		}
 		return nil, d.errorf("%s: %w", what, err)
 	}
-	d.own(b)
+	d.owned.Own(b)
 	return b, nil
 }
 

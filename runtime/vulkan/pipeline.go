@@ -171,7 +171,7 @@ func (d *Device) createPipeline(info *PipelineInfo, module vk.ShaderModule, cach
 		p.release()
 		return nil, d.errorf("pipeline %s: %w", info.Name, err)
 	}
-	d.own(p)
+	d.owned.Own(p)
 	return p, nil
 }
 

@@ -62,7 +62,7 @@ func (d *Device) NewCommands() (*Commands, error) {
 	if err := d.cmd.CreateCommandPool(d.handle, &pool, &c.pool).Err(); err != nil {
 		return nil, d.errorf("create command pool: %w", err)
 	}
-	d.own(c)
+	d.owned.Own(c)
 	alloc := vk.CommandBufferAllocateInfo{
 		SType:              vk.StructureTypeCommandBufferAllocateInfo,
 		CommandPool:        c.pool,

@@ -28,7 +28,7 @@ func (d *Device) NewTimestamps(n int) (*Timestamps, error) {
 	if err := d.cmd.CreateQueryPool(d.handle, &info, &t.pool).Err(); err != nil {
 		return nil, d.errorf("create %d timestamps: %w", n, err)
 	}
-	d.own(t)
+	d.owned.Own(t)
 	return t, nil
 }
 

@@ -62,6 +62,13 @@ func (s *Set[R]) Sweep(ended func() (driver.Fence, error)) {
 	})
 }
 
+// Ending is how many were freed and wait for a submission.
+func (s *Set[R]) Ending() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.ending)
+}
+
 // Close releases everything: the device does nothing more.
 func (s *Set[R]) Close() {
 	s.mu.Lock()
