@@ -14,25 +14,6 @@ import (
 	"github.com/zincc-dev/zincc/runtime/step"
 )
 
-// Executor is a device that holds a plan's weights and state and runs its
-// entries on the step block.
-type Executor interface {
-	// Device names the device for people.
-	Device() string
-	// Write sets the first values of a region of the step block.
-	Write(region string, data []int32) error
-	// Run runs an entry `times` times in a row, without returning to the host in between.
-	Run(ctx context.Context, entry *plans.Entry, times int) error
-	// Ints and Floats return the content of a step or io region, valid until the
-	// next run.
-	Ints(region string) ([]int32, error)
-	Floats(region string) ([]float32, error)
-	// SaveState copies parts of the recurrent state, RestoreState writes them back.
-	SaveState(ctx context.Context, spans []plans.Span) (State, error)
-	RestoreState(ctx context.Context, s State) error
-	Close() error
-}
-
 // Burst is the number of greedy tokens in a submission: enough to hide the
 // host, few enough that text flows.
 const Burst = 8
@@ -216,7 +197,7 @@ func (s *Session) step(ctx context.Context, e *plans.Entry, tokens []int32, time
 		return err
 	}
 	s.end = max(s.end, s.pos+len(tokens)+times-1)
-	return s.exec.Run(ctx, e, times)
+	return Run(ctx, s.exec, e, times)
 }
 
 // write sets the step block to tokens at the end of the sequence.

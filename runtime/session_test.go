@@ -24,14 +24,16 @@ type stepRecorder struct {
 
 func (r *stepRecorder) Write(region string, data []int32) error { return r.last.Write(region, data) }
 
-func (r *stepRecorder) Run(_ context.Context, e *plans.Entry, times int) error {
-	run := fmt.Sprintf("%s:%d", e.Name, len(r.last.Rows))
-	if times > 1 {
-		run += fmt.Sprint(" x", times)
+func (r *stepRecorder) Submit(_ context.Context, l ...runtime.Launch) (runtime.Ticket, error) {
+	run := fmt.Sprintf("%s:%d", l[0].Entry.Name, len(r.last.Rows))
+	if l[0].Times > 1 {
+		run += fmt.Sprint(" x", l[0].Times)
 	}
 	r.runs = append(r.runs, run)
-	return nil
+	return 0, nil
 }
+
+func (r *stepRecorder) Wait(context.Context, runtime.Ticket) error { return nil }
 
 // Ints chooses token 1: 0 would be looked into.
 func (r *stepRecorder) Ints(string) ([]int32, error) { return slices.Repeat([]int32{1}, 64), nil }

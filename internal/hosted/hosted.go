@@ -86,9 +86,9 @@ func open(c context.Context, path string, ctx, slots int) (*api.Model, error) {
 // slow is an executor that takes as long as one of a large model, so that a client sees tokens come one by one.
 type slow struct{ runtime.Executor }
 
-func (s slow) Run(ctx context.Context, entry *plans.Entry, times int) error {
+func (s slow) Wait(ctx context.Context, t runtime.Ticket) error {
 	time.Sleep(4 * time.Millisecond)
-	return s.Executor.Run(ctx, entry, times)
+	return s.Executor.Wait(ctx, t)
 }
 
 func compile(path string, in frontend.Options) (*plans.Plan, error) {

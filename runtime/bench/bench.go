@@ -182,9 +182,11 @@ type work struct {
 	stages   int
 }
 
-func (c *counter) Run(ctx context.Context, e *plans.Entry, times int) error {
-	c.runs = append(c.runs, run{e, c.session.Len(), times})
-	return c.Executor.Run(ctx, e, times)
+func (c *counter) Submit(ctx context.Context, launches ...runtime.Launch) (runtime.Ticket, error) {
+	for _, l := range launches {
+		c.runs = append(c.runs, run{l.Entry, c.session.Len(), l.Times})
+	}
+	return c.Executor.Submit(ctx, launches...)
 }
 
 func (c *counter) work() (w work) {

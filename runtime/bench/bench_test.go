@@ -26,8 +26,12 @@ type recorder struct {
 
 func (r *recorder) Write(region string, data []int32) error { return r.now.Write(region, data) }
 
-func (r *recorder) Run(_ context.Context, e *plans.Entry, _ int) error {
-	r.runs, r.pos = append(r.runs, e.Name), append(r.pos, r.now.Rows[0].Pos)
+func (r *recorder) Submit(_ context.Context, l ...runtime.Launch) (runtime.Ticket, error) {
+	r.runs, r.pos = append(r.runs, l[0].Entry.Name), append(r.pos, r.now.Rows[0].Pos)
+	return 0, nil
+}
+
+func (r *recorder) Wait(context.Context, runtime.Ticket) error {
 	time.Sleep(takes)
 	return nil
 }

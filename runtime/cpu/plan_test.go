@@ -146,7 +146,7 @@ func TestPlan(t *testing.T) {
 		if err := x.Write("pos", pos); err != nil {
 			t.Fatal(err)
 		}
-		if err := x.Run(context.Background(), entry, runtime.Burst); err != nil {
+		if err := runtime.Run(context.Background(), x, entry, runtime.Burst); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {
@@ -154,7 +154,7 @@ func TestPlan(t *testing.T) {
 	}
 	gone, cancel := context.WithCancel(ctx)
 	time.AfterFunc(time.Millisecond, cancel)
-	for err = error(nil); err == nil; err = x.Run(gone, entry, 64) {
+	for err = error(nil); err == nil; err = runtime.Run(gone, x, entry, 64) {
 		if err := x.Write("pos", pos); err != nil {
 			t.Fatal(err)
 		}

@@ -20,7 +20,7 @@ func (e *Engine) launch(entry *plans.Entry, depth, times int) (time.Duration, er
 		return 0, err
 	}
 	began := time.Now()
-	err := e.exec.Run(context.Background(), entry, times)
+	err := runtime.Run(context.Background(), e.exec, entry, times)
 	took := time.Since(began)
 	if err == nil {
 		e.costs.measured(entry, depth, len(e.block.Rows), times, took)

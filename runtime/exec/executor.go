@@ -134,15 +134,6 @@ func (x *Executor) Write(name string, data []int32) error {
 	return nil
 }
 
-// Run replays the entry times times in a row, in one submission, and waits for its end.
-func (x *Executor) Run(ctx context.Context, entry *plans.Entry, times int) error {
-	t, err := x.Submit(ctx, Launch{entry, times})
-	if err != nil {
-		return err
-	}
-	return x.Wait(ctx, t)
-}
-
 // Ints returns a region of the step block or the ids that an entry chose, as they were behind the submission that was
 // waited for last.
 func (x *Executor) Ints(name string) ([]int32, error) {

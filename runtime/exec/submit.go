@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/driver"
 )
 
@@ -21,20 +22,11 @@ const poll = 100 * time.Millisecond
 // settleTimeout bounds the wait for a submission that was given up.
 const settleTimeout = time.Minute
 
-// Launch is an entry and how often it runs in a row.
-type Launch struct {
-	Entry *plans.Entry
-	Times int
-}
-
 // replay is a submission of one launch while no other was open: what takes the same time again.
 type replay struct {
 	entry string
 	times int
 }
-
-// Ticket is an open submission.
-type Ticket driver.Fence
 
 // seat is what a submission has for its own: memory between host and device, and the copies.
 type seat struct {
@@ -94,7 +86,7 @@ func (x *Executor) fetches(s *seat, e *plans.Entry) (driver.Work, error) {
 
 // Submit begins to run launches one behind the other, the first of them on the step block as the host has written it.
 // It returns at once. Two submissions may be open: each must be waited for.
-func (x *Executor) Submit(ctx context.Context, launches ...Launch) (Ticket, error) {
+func (x *Executor) Submit(ctx context.Context, launches ...runtime.Launch) (runtime.Ticket, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -135,7 +127,7 @@ func (x *Executor) Submit(ctx context.Context, launches ...Launch) (Ticket, erro
 		return 0, err
 	}
 	x.dirty, s.fence = false, fence
-	return Ticket(fence), nil
+	return runtime.Ticket(fence), nil
 }
 
 // seat returns one that is free, nil if there is none, and whether all are.
@@ -154,7 +146,7 @@ func (x *Executor) seat() (free *seat, all bool) {
 
 // Wait waits for the end of a submission, or until the caller loses interest; it is given up then. Behind it Ints tells
 // what the submission chose, until its seat is taken by another.
-func (x *Executor) Wait(ctx context.Context, t Ticket) error {
+func (x *Executor) Wait(ctx context.Context, t runtime.Ticket) error {
 	i := slices.IndexFunc(x.seats[:], func(s *seat) bool { return t != 0 && s.fence == driver.Fence(t) })
 	if i < 0 {
 		return fmt.Errorf("device %s: submission %d is not open", x.info.Name, t)

@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/driver/fake"
 )
@@ -23,10 +24,10 @@ func TestRun(t *testing.T) {
 	x, d := open(t, nil)
 	e := &x.plan.Entries[0]
 	begin(t, x, 5)
-	check(t, x.Run(t.Context(), e, 2))
+	check(t, runtime.Run(t.Context(), x, e, 2))
 	wantInts(t, x, "out", after(5), after(after(5)))
 	wantInts(t, x, "pos", 2)
-	check(t, x.Run(t.Context(), e, 1))
+	check(t, runtime.Run(t.Context(), x, e, 1))
 	third := after(after(after(5)))
 	wantInts(t, x, "out", after(5), after(after(5)), third)
 	wantInts(t, x, e.Next, third)
@@ -47,7 +48,7 @@ func TestShared(t *testing.T) {
 	x, d := open(t, func(d *fake.Device) { d.Shared = true })
 	e := &x.plan.Entries[0]
 	begin(t, x, 5)
-	check(t, x.Run(t.Context(), e, 1))
+	check(t, runtime.Run(t.Context(), x, e, 1))
 	logits, err := x.Floats(e.Logits)
 	check(t, err)
 	if len(logits) != toyVocab || logits[3] != float32(1000*after(5)+3) || x.memory.back != nil {
@@ -83,7 +84,7 @@ func TestStopper(t *testing.T) {
 	gone, stop := context.WithTimeout(t.Context(), time.Millisecond)
 	defer stop()
 	begin(t, x, 5)
-	if err := x.Run(gone, &x.plan.Entries[0], 1); !errors.Is(err, context.DeadlineExceeded) || s.stopped != 1 {
+	if err := runtime.Run(gone, x, &x.plan.Entries[0], 1); !errors.Is(err, context.DeadlineExceeded) || s.stopped != 1 {
 		t.Errorf("submission %d is stopped: %v", s.stopped, err)
 	}
 }
@@ -106,7 +107,7 @@ func TestOrder(t *testing.T) {
 	defer x.Close()
 	d.Log()
 	begin(t, x, 5)
-	check(t, x.Run(t.Context(), e, 1))
+	check(t, runtime.Run(t.Context(), x, e, 1))
 	_, err = x.Profile(t.Context(), e, 1)
 	check(t, err)
 	log := d.Log()
@@ -122,7 +123,7 @@ func TestSeveralEntries(t *testing.T) {
 	x, d := open(t, nil)
 	decode, prefill := &x.plan.Entries[0], &x.plan.Entries[1]
 	begin(t, x, 1)
-	ticket, err := x.Submit(t.Context(), Launch{decode, 3}, Launch{prefill, 1})
+	ticket, err := x.Submit(t.Context(), runtime.Launch{Entry: decode, Times: 3}, runtime.Launch{Entry: prefill, Times: 1})
 	check(t, err)
 	check(t, x.Wait(t.Context(), ticket))
 	third := after(after(after(1)))
@@ -137,9 +138,9 @@ func TestSeveralEntries(t *testing.T) {
 func TestTwoOpen(t *testing.T) {
 	x, d := open(t, nil)
 	e := &x.plan.Entries[0]
-	submit := func(token int32) (Ticket, error) {
+	submit := func(token int32) (runtime.Ticket, error) {
 		begin(t, x, token)
-		return x.Submit(t.Context(), Launch{e, 1})
+		return x.Submit(t.Context(), runtime.Launch{Entry: e, Times: 1})
 	}
 	d.Hold(true)
 	one, err := submit(10)
@@ -160,7 +161,7 @@ func TestTwoOpen(t *testing.T) {
 	three, err := submit(40)
 	check(t, err)
 	for _, w := range []struct {
-		ticket Ticket
+		ticket runtime.Ticket
 		token  int32
 	}{{two, 20}, {three, 40}} {
 		check(t, x.Wait(t.Context(), w.ticket))
@@ -180,7 +181,7 @@ func TestStepsAhead(t *testing.T) {
 		check(t, err)
 		defer x.Close()
 		type open struct {
-			ticket Ticket
+			ticket runtime.Ticket
 			out    []int32
 		}
 		var tickets []open
@@ -193,7 +194,7 @@ func TestStepsAhead(t *testing.T) {
 				begin(t, x, token)
 			case action == 1 && len(tickets) < Open && len(out) < 6:
 				times := rapid.IntRange(1, 2).Draw(r, "times")
-				ticket, err := x.Submit(t.Context(), Launch{&x.plan.Entries[0], times})
+				ticket, err := x.Submit(t.Context(), runtime.Launch{Entry: &x.plan.Entries[0], Times: times})
 				check(t, err)
 				for range times {
 					token = after(token)
@@ -222,20 +223,20 @@ func TestGivenUp(t *testing.T) {
 		ctx, stop := context.WithTimeout(t.Context(), time.Second)
 		defer stop()
 		began := time.Now()
-		if err := x.Run(ctx, e, 1); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 2*time.Second {
+		if err := runtime.Run(ctx, x, e, 1); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 2*time.Second {
 			t.Errorf("after %v: %v", time.Since(began), err)
 		}
-		if err := x.Run(ctx, e, 1); !errors.Is(err, context.DeadlineExceeded) {
+		if err := runtime.Run(ctx, x, e, 1); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a step that nobody wants: %v", err)
 		}
 		begin(t, x, 6)
 		patient, stop := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer stop()
-		if err := x.Run(patient, e, 1); !errors.Is(err, driver.ErrTimeout) || !strings.HasPrefix(err.Error(), "device fake: submission 1 was given up and has not ended 1m0s later") {
+		if err := runtime.Run(patient, x, e, 1); !errors.Is(err, driver.ErrTimeout) || !strings.HasPrefix(err.Error(), "device fake: submission 1 was given up and has not ended 1m0s later") {
 			t.Errorf("behind a device that hangs: %v", err)
 		}
 		d.Hold(false)
-		check(t, x.Run(t.Context(), e, 1))
+		check(t, runtime.Run(t.Context(), x, e, 1))
 		wantInts(t, x, "out", after(6))
 	})
 }
@@ -297,14 +298,14 @@ func steps(t *testing.T, d *fake.Device) error {
 	defer x.Close()
 	e := &x.plan.Entries[0]
 	for _, f := range []func() error{
-		func() error { return x.Run(t.Context(), e, 1) },
-		func() error { return x.Run(t.Context(), e, 1) },
+		func() error { return runtime.Run(t.Context(), x, e, 1) },
+		func() error { return runtime.Run(t.Context(), x, e, 1) },
 		func() error { _, err := x.Floats(e.Logits); return err },
 		func() error { _, err := x.Profile(t.Context(), e, 2); return err },
 	} {
 		begin(t, x, 1)
 		if err := f(); err != nil {
-			if again := x.Run(t.Context(), e, 1); errors.Is(err, driver.ErrLost) && !errors.Is(again, driver.ErrLost) {
+			if again := runtime.Run(t.Context(), x, e, 1); errors.Is(err, driver.ErrLost) && !errors.Is(again, driver.ErrLost) {
 				t.Errorf("behind %v: %v", err, again)
 			}
 			return err
@@ -326,7 +327,7 @@ func TestRefuses(t *testing.T) {
 	}
 	other := x.plan.Entries[0]
 	other.Name = "decode/3"
-	if err := x.Run(t.Context(), &other, 1); err == nil || !strings.Contains(err.Error(), `no entry "decode/3"`) {
+	if err := runtime.Run(t.Context(), x, &other, 1); err == nil || !strings.Contains(err.Error(), `no entry "decode/3"`) {
 		t.Errorf("an entry of another plan: %v", err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/driver/fake"
 	"github.com/zincc-dev/zincc/runtime/internal/spare"
@@ -28,7 +29,7 @@ func TestProfile(t *testing.T) {
 			t.Errorf("submitted %q, want %q", line, want)
 		}
 	}
-	check(t, x.Run(t.Context(), e, 1))
+	check(t, runtime.Run(t.Context(), x, e, 1))
 	wantInts(t, x, "out", after(5))
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/oracle"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 )
 
 // cacheBytes bounds the memory for weights kept as float32; what does not fit is
@@ -79,16 +80,21 @@ func (x *Executor) Write(name string, data []int32) error {
 	return nil
 }
 
-// Run runs the entry times in a row.
-func (x *Executor) Run(ctx context.Context, entry *plans.Entry, times int) error {
-	f := x.plan.Program.Func(entry.Name)
-	for range times {
-		if err := x.src.Read(func() error { return x.machine.Run(ctx, f) }); err != nil {
-			return err
+// Submit computes the launches: there is nothing to wait for.
+func (x *Executor) Submit(ctx context.Context, launches ...runtime.Launch) (runtime.Ticket, error) {
+	for _, l := range launches {
+		f := x.plan.Program.Func(l.Entry.Name)
+		for range l.Times {
+			if err := x.src.Read(func() error { return x.machine.Run(ctx, f) }); err != nil {
+				return 0, err
+			}
 		}
 	}
-	return nil
+	return 0, nil
 }
+
+// Wait has nothing to do.
+func (x *Executor) Wait(context.Context, runtime.Ticket) error { return nil }
 
 // Ints returns a region of int32, valid until the next run.
 func (x *Executor) Ints(name string) ([]int32, error) {

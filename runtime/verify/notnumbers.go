@@ -67,8 +67,20 @@ func (w *watch) Write(region string, data []int32) error {
 	return w.inspected.Write(region, data)
 }
 
-// Run runs a step and checks its logits, or the results of each of its dispatches.
-func (w *watch) Run(ctx context.Context, e *plans.Entry, times int) error {
+// Submit runs steps and checks their logits, or the results of each of their dispatches.
+func (w *watch) Submit(ctx context.Context, launches ...runtime.Launch) (runtime.Ticket, error) {
+	for _, l := range launches {
+		if err := w.look(ctx, l.Entry, l.Times); err != nil {
+			return 0, err
+		}
+	}
+	return 0, nil
+}
+
+// Wait has nothing to do.
+func (w *watch) Wait(context.Context, runtime.Ticket) error { return nil }
+
+func (w *watch) look(ctx context.Context, e *plans.Entry, times int) error {
 	if times != 1 {
 		return fmt.Errorf("verify: %d steps at once", times)
 	}
@@ -77,7 +89,7 @@ func (w *watch) Run(ctx context.Context, e *plans.Entry, times int) error {
 	if step == w.within {
 		return w.dispatches(ctx, e)
 	}
-	if err := w.inspected.Run(ctx, e, 1); err != nil || w.within >= 0 {
+	if err := runtime.Run(ctx, w.inspected, e, 1); err != nil || w.within >= 0 {
 		return err
 	}
 	logits, err := w.Floats(e.Logits)

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/step"
 )
 
@@ -168,7 +169,7 @@ func (v *verifier) fill(ctx context.Context, trials []trial) error {
 			if err := v.write(s); err != nil {
 				return err
 			}
-			if err := v.dev.Run(ctx, e, 1); err != nil {
+			if err := runtime.Run(ctx, v.dev, e, 1); err != nil {
 				return err
 			}
 		}
@@ -241,7 +242,7 @@ func (v *verifier) replay(ctx context.Context, s trial, state [][]byte) error {
 	if err := v.write(s); err != nil {
 		return err
 	}
-	if err := v.dev.Run(ctx, s.entry, 1); err != nil {
+	if err := runtime.Run(ctx, v.dev, s.entry, 1); err != nil {
 		return err
 	}
 	if err := read(&got); err != nil {

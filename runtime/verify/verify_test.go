@@ -14,6 +14,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/oracle"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/exec"
 	"github.com/zincc-dev/zincc/runtime/verify"
 )
@@ -219,8 +220,8 @@ func (m *meddler) Dispatch(ctx context.Context, e *plans.Entry, i int) error {
 	return err
 }
 
-func (m *meddler) Run(ctx context.Context, e *plans.Entry, times int) error {
-	err := m.Inspector.Run(ctx, e, times)
+func (m *meddler) Wait(ctx context.Context, t runtime.Ticket) error {
+	err := m.Inspector.Wait(ctx, t)
 	if err == nil && m.dispatch < 0 {
 		err = m.spoil(ctx)
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 )
 
 // Widths is the site of the results that compare exact entries of different widths.
@@ -44,7 +45,7 @@ func (v *verifier) widths(ctx context.Context) error {
 			if err := v.write(s); err != nil {
 				return err
 			}
-			if err := v.dev.Run(ctx, e, 1); err != nil {
+			if err := runtime.Run(ctx, v.dev, e, 1); err != nil {
 				return err
 			}
 			for name, to := range map[string]*[]byte{e.Logits: &logits, e.Next: &next} {

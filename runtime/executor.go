@@ -1,0 +1,48 @@
+package runtime
+
+import (
+	"context"
+
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// Executor is a device that holds a plan's weights and state and runs its entries on the step block. It is for one
+// goroutine.
+type Executor interface {
+	// Device names the device for people.
+	Device() string
+	// Write sets the first values of a region of the step block, for the submissions that follow.
+	Write(region string, data []int32) error
+	// Submit begins to run launches one behind the other, without returning to the host in between, the first of them on
+	// the step block as the host has written it. It does not wait for their end, but on the oracle. Two submissions may
+	// be open, and each must be waited for.
+	Submit(ctx context.Context, launches ...Launch) (Ticket, error)
+	// Wait waits for the end of a submission, or until the caller loses interest; it is given up then.
+	Wait(ctx context.Context, t Ticket) error
+	// Ints and Floats return the content of a step or io region behind the submission that was waited for last, valid
+	// until the next one.
+	Ints(region string) ([]int32, error)
+	Floats(region string) ([]float32, error)
+	// SaveState copies parts of the recurrent state, RestoreState writes them back.
+	SaveState(ctx context.Context, spans []plans.Span) (State, error)
+	RestoreState(ctx context.Context, s State) error
+	Close() error
+}
+
+// Launch is an entry and how often it runs in a row.
+type Launch struct {
+	Entry *plans.Entry
+	Times int
+}
+
+// Ticket is an open submission.
+type Ticket uint64
+
+// Run runs an entry times times in a row, in one submission, and waits for its end.
+func Run(ctx context.Context, x Executor, entry *plans.Entry, times int) error {
+	t, err := x.Submit(ctx, Launch{entry, times})
+	if err != nil {
+		return err
+	}
+	return x.Wait(ctx, t)
+}
