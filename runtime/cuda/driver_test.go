@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/driver/drivertest"
 )
@@ -30,7 +31,7 @@ func TestLost(t *testing.T) {
 		x := open(t, plan)
 		f.failIn, f.fails = during, 700
 		for range 2 {
-			if err := x.Run(t.Context(), &plan.Entries[0], 1); !errors.Is(err, driver.ErrLost) {
+			if err := runtime.Run(t.Context(), x, &plan.Entries[0], 1); !errors.Is(err, driver.ErrLost) {
 				t.Errorf("%s fails: %v", symbols[during], err)
 			}
 			f.failIn = 0

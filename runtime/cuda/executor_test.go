@@ -11,6 +11,7 @@ import (
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 )
 
 // counter is a plan that counts: an entry for one step adds 1 to "pos" in three of five dispatches, the second and
@@ -75,7 +76,7 @@ func TestRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, want := range []string{"[46]", "[49]"} {
-		if err := x.Run(t.Context(), &plan.Entries[0], 2-i); err != nil {
+		if err := runtime.Run(t.Context(), x, &plan.Entries[0], 2-i); err != nil {
 			t.Fatal(err)
 		}
 		if got := ints(t, x, "next"); got != want || ints(t, x, "pos") != want {
@@ -85,7 +86,7 @@ func TestRun(t *testing.T) {
 	if err := x.Write("slot", []int32{1, 2}); err != nil { // the host's copy of pos is what the host wrote last
 		t.Fatal(err)
 	}
-	if err := x.Run(t.Context(), &plan.Entries[1], 1); err != nil {
+	if err := runtime.Run(t.Context(), x, &plan.Entries[1], 1); err != nil {
 		t.Fatal(err)
 	}
 	if got := ints(t, x, "slot") + ints(t, x, "next"); got != "[1 2][43]" {
@@ -181,7 +182,7 @@ func TestState(t *testing.T) {
 	plan := counter()
 	x := open(t, plan)
 	run := func() {
-		if err := x.Run(t.Context(), &plan.Entries[0], 1); err != nil {
+		if err := runtime.Run(t.Context(), x, &plan.Entries[0], 1); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -233,7 +234,7 @@ func TestInterrupt(t *testing.T) {
 	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
 	began := time.Now()
-	if err := x.Run(ctx, &plan.Entries[0], 1); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 5*time.Second {
+	if err := runtime.Run(ctx, x, &plan.Entries[0], 1); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) > 5*time.Second {
 		t.Errorf("%v after %s", err, time.Since(began))
 	}
 	time.AfterFunc(20*time.Millisecond, func() {
@@ -244,12 +245,12 @@ func TestInterrupt(t *testing.T) {
 	if err := x.Write("pos", []int32{7}); err != nil {
 		t.Fatal(err)
 	}
-	if err := x.Run(t.Context(), &plan.Entries[0], 1); err != nil || ints(t, x, "next") != "[10]" {
+	if err := runtime.Run(t.Context(), x, &plan.Entries[0], 1); err != nil || ints(t, x, "next") != "[10]" {
 		t.Errorf("%s, %v", ints(t, x, "next"), err)
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := x.Run(canceled, &plan.Entries[0], 1); !errors.Is(err, context.Canceled) {
+	if err := runtime.Run(canceled, x, &plan.Entries[0], 1); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	if _, err := NewExecutor(canceled, -1, plan, nil, nil); !errors.Is(err, context.Canceled) {
@@ -274,7 +275,7 @@ func TestFailures(t *testing.T) {
 		if err := x.Write("pos", []int32{1}); err != nil {
 			return err
 		}
-		if err := x.Run(t.Context(), &plan.Entries[0], 2); err != nil {
+		if err := runtime.Run(t.Context(), x, &plan.Entries[0], 2); err != nil {
 			return err
 		}
 		if _, err := x.Floats("logits"); err != nil {

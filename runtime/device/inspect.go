@@ -12,13 +12,10 @@ import (
 // Inspect returns an executor that lets tools look inside. It fails for the host executor, which is
 // the oracle itself.
 func Inspect(exec runtime.Executor) (verify.Device, error) {
-	switch x := exec.(type) {
-	case interface {
+	if x, ok := exec.(interface {
 		Inspect() (*driven.Inspector, error)
-	}:
+	}); ok {
 		return x.Inspect()
-	case verify.Device:
-		return x, nil
 	}
 	return nil, ir.Unsupported("device %s has no kernels", exec.Device())
 }
