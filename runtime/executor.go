@@ -13,9 +13,9 @@ type Executor interface {
 	Device() string
 	// Write sets the first values of a region of the step block, for the submissions that follow.
 	Write(region string, data []int32) error
-	// Submit begins to run launches one behind the other, without returning to the host in between, the first of them on
-	// the step block as the host has written it. It does not wait for their end, but on the oracle. Two submissions may
-	// be open, and each must be waited for.
+	// Submit begins to run launches one behind the other, without returning to the host in between, the first of them
+	// on the step block as the host has written it. It does not wait for their end, but on the oracle. Two submissions
+	// may be open, and each must be waited for.
 	Submit(ctx context.Context, launches ...Launch) (Ticket, error)
 	// Wait waits for the end of a submission, or until the caller loses interest; it is given up then.
 	Wait(ctx context.Context, t Ticket) error
