@@ -3,6 +3,7 @@ package cpu
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -13,7 +14,9 @@ import (
 )
 
 // device is the processor as package driver has it: all memory is the host's, work is copies and tables of machine
-// code. A goroutine takes submissions one by one; it is the first thread of the team that walks the tables.
+// code. Who waits for a submission computes it, as the first thread of the team that walks the tables: to hand it over to
+// a goroutine, and its end back, wakes threads of the system, which take processors from the team. A goroutine computes
+// what somebody only looks at.
 type device struct {
 	options Options
 	src     *plans.Source // of the weights
@@ -27,6 +30,8 @@ type device struct {
 	ended chan struct{} // has something when a submission has ended
 	over  chan struct{} // closed when the goroutine has
 	timer *time.Timer   // of Wait
+
+	turn sync.Mutex // of who computes
 
 	mu     sync.Mutex
 	made   map[freed]bool // what was made and not freed
@@ -90,7 +95,6 @@ func (d *device) Submit(works ...driver.Work) (driver.Fence, error) {
 	}
 	d.queue = append(d.queue, list)
 	d.last++
-	signal(d.more)
 	return d.last, nil
 }
 
@@ -101,8 +105,16 @@ func signal(c chan struct{}) {
 	}
 }
 
-// Wait waits as the contract says.
+// brief is a time in which nobody computes who waits.
+const brief = 50 * time.Millisecond
+
+// Wait waits as the contract says. What is worth waiting for is computed here.
 func (d *device) Wait(f driver.Fence, timeout time.Duration) error {
+	if timeout > brief {
+		d.compute(f)
+	} else {
+		signal(d.more)
+	}
 	d.timer.Reset(max(0, timeout))
 	defer d.timer.Stop()
 	for late := timeout <= 0; ; {
@@ -146,8 +158,7 @@ func (d *device) stopped(f driver.Fence) bool {
 func (d *device) run() {
 	defer close(d.over)
 	for range d.more {
-		for d.next() {
-		}
+		d.compute(math.MaxUint64)
 		d.mu.Lock()
 		closed := d.closed
 		d.mu.Unlock()
@@ -157,11 +168,19 @@ func (d *device) run() {
 	}
 }
 
-// next takes a submission, and frees what is not in use any more; false if there is none.
-func (d *device) next() bool {
+// compute does the submissions up to f, and frees what is not in use any more.
+func (d *device) compute(f driver.Fence) {
+	d.turn.Lock()
+	defer d.turn.Unlock()
+	for d.next(f) {
+	}
+}
+
+// next does a submission; false if there is none up to f.
+func (d *device) next(most driver.Fence) bool {
 	d.mu.Lock()
 	d.sweep()
-	if d.closed || len(d.queue) == 0 {
+	if d.closed || len(d.queue) == 0 || d.done >= most {
 		d.mu.Unlock()
 		return false
 	}
@@ -247,6 +266,8 @@ func (d *device) Close() {
 	d.mu.Unlock()
 	signal(d.more)
 	<-d.over
+	d.turn.Lock()
+	defer d.turn.Unlock()
 	d.team.close()
 	for _, u := range d.unused {
 		u.what.release()

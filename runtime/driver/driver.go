@@ -69,6 +69,7 @@ type Info struct {
 	Driver  string // name and version of the driver
 	Largest int64  // bytes of an allocation, at most; 0 where nothing bounds them
 	// Host says that the device computes on the host's processors: who polls takes one from it.
+	// It may begin a submission once somebody waits, and return from a Wait of more than a moment at its end.
 	Host bool
 }
 
@@ -147,7 +148,8 @@ type Clock interface {
 
 // Stopper is a device that can end work before its end. The others just go on.
 type Stopper interface {
-	// Stop says that nobody wants what was submitted up to f: it may end early, and what it writes is rubbish then.
+	// Stop says that nobody wants what was submitted up to f: it may end early, and what it writes is rubbish then. It
+	// is called beside Wait.
 	Stop(f Fence)
 }
 

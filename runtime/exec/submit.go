@@ -167,9 +167,21 @@ func (x *Executor) Wait(ctx context.Context, t runtime.Ticket) error {
 // that is expected, if any is, then looks for the end all the time, for as long again: the end is seen some 40 us
 // sooner than by waiting for it, which counts for prompts and small models. A device that computes on the host's
 // processors would lose one to that.
-func (x *Executor) await(ctx context.Context, f driver.Fence, expected time.Duration) error {
+func (x *Executor) await(ctx context.Context, f driver.Fence, expected time.Duration) (err error) {
 	if x.info.Host {
 		expected = 0
+	}
+	if s, ok := x.dev.(driver.Stopper); ok && ctx.Done() != nil {
+		stopped := make(chan struct{})
+		cancel := context.AfterFunc(ctx, func() { s.Stop(f); close(stopped) })
+		defer func() {
+			if !cancel() {
+				<-stopped
+				if err == nil {
+					err = ctx.Err()
+				}
+			}
+		}()
 	}
 	for began := time.Now(); ; {
 		timeout := poll
@@ -184,9 +196,6 @@ func (x *Executor) await(ctx context.Context, f driver.Fence, expected time.Dura
 		}
 		if ctx.Err() != nil {
 			x.givenUp = max(x.givenUp, f)
-			if s, ok := x.dev.(driver.Stopper); ok {
-				s.Stop(f)
-			}
 			return ctx.Err()
 		}
 	}
