@@ -14,9 +14,9 @@ import (
 )
 
 // device is the processor as package driver has it: all memory is the host's, work is copies and tables of machine
-// code. Who waits for a submission computes it, as the first thread of the team that walks the tables: to hand it over to
-// a goroutine, and its end back, wakes threads of the system, which take processors from the team. A goroutine computes
-// what somebody only looks at.
+// code. Who waits for a submission computes it, as the first thread of the team that walks the tables: to hand it over
+// to a goroutine, and its end back, wakes threads of the system, which take processors from the team. A goroutine
+// computes what somebody only looks at.
 type device struct {
 	options Options
 	src     *plans.Source // of the weights
