@@ -47,7 +47,7 @@ func BusyCycles(ctx context.Context, p *ir.Program, t *target.Target, o *radv.Or
 			}
 			r := s.rated[i]
 			k := r.dispatched(r.Candidate)
-			list = append(list, Busy{Entry: s.f.Name, Site: s.g.Name, Kernel: r.Kernel, Cycles: float64(k.Subgroups()) * k.Issue * float64(k.Wave) / radv.ThroughputLanes,
+			list = append(list, Busy{Entry: s.f.Name, Site: s.g.Name, Kernel: r.Kernel, Cycles: float64(k.Subgroups()) * k.Issue,
 				Waves: r.Waves, Figures: r.Figures, Candidate: r.Candidate})
 		}
 		return nil

@@ -63,7 +63,7 @@ func (q *inquiry) ask(ctx context.Context, sites []*site, works []plans.Cost) er
 	for i, s := range sites {
 		searches[i] = &search{site: s, work: works[i]}
 		for _, c := range s.asked() {
-			searches[i].left = append(searches[i].left, &rated{Candidate: c, rating: q.rating(c)})
+			searches[i].left = append(searches[i].left, &rated{Candidate: c, rating: q.rating(c, s.f.Rows)})
 		}
 		s.rated = nil
 	}
@@ -88,14 +88,14 @@ func (q *inquiry) ask(ctx context.Context, sites []*site, works []plans.Cost) er
 	}
 }
 
-// rating is that of a candidate, which others may share.
-func (q *inquiry) rating(c *kernels.Candidate) *rating {
-	key := fmt.Sprint(c.Kernel, c.Consts, c.Grid, c.Wave)
+// rating is that of a candidate in a step of so many rows, which others may share.
+func (q *inquiry) rating(c *kernels.Candidate, rows int) *rating {
+	key := fmt.Sprint(c.Kernel, c.Consts, c.Grid, c.Wave, rows)
 	if q.ratings[key] == nil {
 		if q.kernels[c.Kernel] == nil {
 			q.kernels[c.Kernel] = &lowered{}
 		}
-		q.ratings[key] = &rating{built: q.kernels[c.Kernel]}
+		q.ratings[key] = &rating{built: q.kernels[c.Kernel], rows: rows}
 	}
 	return q.ratings[key]
 }
@@ -141,7 +141,7 @@ func (q *inquiry) weigh(open []*rated) error {
 	return parallel(len(weigh), func(i int) (err error) {
 		r := weigh[i]
 		if r.specialized, err = specialize(r.built.fn, r.Candidate, q.t); err == nil {
-			r.rating.weigh(r.Grid)
+			r.Weighed = Weigh(r.built.fn, r.spec, r.Grid, r.rows)
 		}
 		return err
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/strategy"
@@ -26,30 +27,35 @@ type rated struct {
 // rating is the part that candidates of many sites share: kernel, constants and grid.
 type rating struct {
 	built *lowered
+	rows  int // of a step
 	*specialized
 	answered bool
 	radv.Result
-	// mean and most are how much a workgroup executes of what the compiler takes
-	// it to: on average over the grid, and the busiest. operations and busiest are how much that is.
-	mean, most, operations, busiest float64
+	Weighed
 }
+
+// Weighed is how much workgroups of a grid execute of what AMD's compiler takes them to, on average and the busiest,
+// and how many operations that is.
+type Weighed struct{ Mean, Most, Operations, Busiest float64 }
 
 // samples is how many workgroups of a grid are weighed.
 const samples = 16
 
-// weigh sets what workgroups execute, from some all over the grid.
-func (r *rating) weigh(grid [3]int) {
+// Weigh weighs some workgroups all over the grid, in a step of so many rows.
+func Weigh(f *kernel.Func, spec map[uint32]uint32, grid [3]int, rows int) (w Weighed) {
+	step := map[string]uint32{ir.StepN: uint32(rows)}
 	total := grid[0] * grid[1] * grid[2]
 	n := min(samples, total)
 	for i := range n {
 		at := i * (total - 1) / max(1, n-1)
-		executed, assumed := r.fn.Weigh(r.spec, [3]uint32{uint32(at % grid[0]), uint32(at / grid[0] % grid[1]), uint32(at / grid[0] / grid[1])})
+		executed, assumed := f.Weigh(spec, [3]uint32{uint32(at % grid[0]), uint32(at / grid[0] % grid[1]), uint32(at / grid[0] / grid[1])}, step)
 		share := executed / max(1, assumed)
-		r.mean += share / float64(n)
-		r.most = max(r.most, share)
-		r.operations += executed / float64(n)
-		r.busiest = max(r.busiest, executed)
+		w.Mean += share / float64(n)
+		w.Most = max(w.Most, share)
+		w.Operations += executed / float64(n)
+		w.Busiest = max(w.Busiest, executed)
 	}
+	return w
 }
 
 // dispatched is what the cost model knows of candidate c.
@@ -60,7 +66,7 @@ func (r *rating) dispatched(c *kernels.Candidate) *strategy.AMDKernel {
 // dispatchedAs is the rating of c if the compiler's answer were f.
 func (r *rating) dispatchedAs(c *kernels.Candidate, f *radv.Figures) *strategy.AMDKernel {
 	return &strategy.AMDKernel{Wave: c.Wave, Workgroup: r.workgroup, Grid: c.Grid, VGPRs: f.VGPRs, LDS: f.LDS,
-		Issue: float64(f.InverseThroughput) * r.mean, Latency: float64(f.Latency) * r.most, Operations: r.operations, Busiest: r.busiest}
+		Issue: f.Busy(c.Wave) * r.Mean, Latency: float64(f.Latency) * r.Most, Operations: r.Operations, Busiest: r.Busiest}
 }
 
 // refusal says why a candidate must not be used; empty if it may.

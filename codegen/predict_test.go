@@ -28,7 +28,7 @@ func TestBest(t *testing.T) {
 			rating: &rating{
 				specialized: &specialized{workgroup: 128},
 				Result:      radv.Result{Figures: radv.Figures{VGPRs: 48, InverseThroughput: cycles, Latency: 100}, Known: true},
-				mean:        1, most: 1,
+				Weighed:     Weighed{Mean: 1, Most: 1},
 			},
 		}
 		if change != nil {

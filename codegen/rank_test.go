@@ -99,7 +99,7 @@ func ratedSites(t *testing.T, path, name string, entries []string) []siteRank {
 				grid := c.Grid[0] * c.Grid[1] * c.Grid[2] * ((c.workgroup + c.Wave - 1) / c.Wave)
 				r.predicted = append(r.predicted, strategy.PredictAMD(on, c.dispatched(c.Candidate), work).Seconds)
 				r.busy = append(r.busy, float64(grid)*float64(c.InverseThroughput))
-				r.corrected = append(r.corrected, float64(grid)*float64(c.InverseThroughput)*c.mean)
+				r.corrected = append(r.corrected, float64(grid)*float64(c.InverseThroughput)*c.Mean)
 			}
 			if !seen[key] && len(r.busy) > 1 && slices.Max(r.predicted) > (1+strategy.Margin)*slices.Min(r.predicted) {
 				ranks = append(ranks, r)

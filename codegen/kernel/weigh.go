@@ -17,11 +17,12 @@ var assumedIterations = [...]float64{1, 8, 32, 64}
 
 // Weigh counts the operations that the first lane of a workgroup executes, and
 // the operations under the assumptions above. Their ratio corrects the compiler's
-// cycles. Where control flow depends on memory, both counts use the assumptions. An
-// operation on vectors counts once for each element. group is the workgroup's
-// place in the grid; constants that spec lacks have their default.
-func (f *Func) Weigh(spec map[uint32]uint32, group [3]uint32) (executed, assumed float64) {
-	w := &weigher{f: f, spec: spec, group: group, seen: map[*Node]known{}}
+// cycles. Where control flow depends on memory, both counts use the assumptions, but
+// kernels do not end early. An operation on vectors counts once for each element. group is
+// the workgroup's place in the grid; constants that spec lacks have their default. first
+// has what the first element of an argument is, by its name, where that is known.
+func (f *Func) Weigh(spec map[uint32]uint32, group [3]uint32, first map[string]uint32) (executed, assumed float64) {
+	w := &weigher{f: f, spec: spec, group: group, first: first, seen: map[*Node]known{}}
 	w.region(f.body, place{times: 1})
 	return w.executed, w.assumed
 }
@@ -30,6 +31,7 @@ type weigher struct {
 	f                 *Func
 	spec              map[uint32]uint32
 	group             [3]uint32
+	first             map[string]uint32
 	seen              map[*Node]known
 	executed, assumed float64
 }
@@ -75,8 +77,13 @@ func (w *weigher) region(r *Region, p place) {
 				w.region(r, inside)
 			}
 		case OpReturnIf:
-			if c := w.know(n.args[0]); c.is && c.value != 0 {
-				p.times = 0 // the rest is code that is not run
+			// To the compiler the rest is the other side of a branch.
+			c := w.know(n.args[0])
+			if c.is && c.value != 0 {
+				p.times = 0
+			}
+			if !n.args[0].static() {
+				p.uniform, p.divergent = p.uniform || c.uniform, p.divergent || !c.uniform
 			}
 		}
 		count := operationsOf(n)
@@ -174,6 +181,10 @@ func (w *weigher) compute(n *Node) known {
 		return w.builtin(Builtin(n.imm))
 	case n.op == OpAddress:
 		return known{uniform: true}
+	case n.op == OpLoad:
+		if v, ok := w.first[w.f.Args[n.imm].Name]; ok && n.typ == U32 && w.know(n.args[0]) == (known{0, true, true}) {
+			return known{v, true, true}
+		}
 	case n.op == OpVarGet || n.op == OpParam || len(n.args) == 0:
 		return known{}
 	case n.op >= OpSubgroupAdd && n.op <= OpSubgroupMin, n.op == OpSubgroupAny:

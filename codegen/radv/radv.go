@@ -51,12 +51,18 @@ type Figures struct {
 	Instructions, VALU, SALU, VMEM, SMEM int
 
 	Latency int // cycles until the subgroup ends, alone on its SIMD
-	// InverseThroughput is the cycles for which ThroughputLanes lanes keep their SIMD busy: two subgroups of 32.
+	// InverseThroughput is the cycles for which 64 lanes keep their SIMD busy: two subgroups of 32 (see Busy).
 	InverseThroughput int
 }
 
-// ThroughputLanes is the lanes that the driver's inverse throughput is of, whatever the subgroup.
-const ThroughputLanes = 64
+// throughputLanes is the lanes that the driver's inverse throughput is of, whatever the subgroup (wave64_per_cycle in
+// Mesa's aco_statistics.cpp).
+const throughputLanes = 64
+
+// Busy is the cycles for which a subgroup of so many lanes keeps its SIMD busy.
+func (f *Figures) Busy(wave int) float64 {
+	return float64(f.InverseThroughput) * float64(wave) / throughputLanes
+}
 
 // Result are the figures of a kernel, or why the driver did not compile it.
 type Result struct {

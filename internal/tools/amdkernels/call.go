@@ -12,6 +12,7 @@ import (
 	"slices"
 	"unsafe"
 
+	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
 	"github.com/zincc-dev/zincc/codegen/kernels"
@@ -49,19 +50,6 @@ type row struct {
 	counts  rdna.Counts
 	// Cycles for which a wave keeps its SIMD busy: as the cost model has it, and by what was executed.
 	model, busy float64
-}
-
-// share is how much workgroups execute of what the compiler takes them to: the cost model's correction of cycles.
-func share(f *kernel.Func, spec map[uint32]uint32, grid [3]int) (mean float64) {
-	for x := range grid[0] {
-		for y := range grid[1] {
-			for z := range grid[2] {
-				executed, assumed := f.Weigh(spec, [3]uint32{uint32(x), uint32(y), uint32(z)})
-				mean += executed / max(1, assumed) / float64(grid[0]*grid[1]*grid[2])
-			}
-		}
-	}
-	return mean
 }
 
 // busy are the cycles of the busiest unit of a SIMD, of one wave on average, by the compiler's costs of an
@@ -176,7 +164,7 @@ func (u *unit) run(ctx context.Context, devices map[string]*emulate.Device, x *e
 		if err != nil {
 			return nil, err
 		}
-		r.model = float64(figures.InverseThroughput) * float64(c.Wave) / radv.ThroughputLanes * share(f, spec, grid)
+		r.model = figures.Busy(c.Wave) * codegen.Weigh(f, spec, grid, u.fn.Rows).Mean
 		r.busy = busy(&r.counts, c.Wave)
 	}
 	return rows, nil

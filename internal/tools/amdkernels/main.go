@@ -90,7 +90,11 @@ func (o *options) run(ctx context.Context) error {
 		}
 		out = f
 	}
-	return errors.Join(o.list(ctx, shapes, had, sum, out), sum.err(os.Stderr))
+	err = errors.Join(o.list(ctx, shapes, had, sum, out), sum.err(os.Stderr))
+	if o.cycles {
+		err = errors.Join(err, sum.writeCycles(os.Stderr))
+	}
+	return err
 }
 
 // list runs what had lacks and writes a line for each row.
@@ -106,7 +110,7 @@ func (o *options) list(ctx context.Context, shapes []synth.Shape, had map[string
 		}
 		defer devices[name].Close()
 	}
-	x, by := exporter{dir: o.export}, map[string]*cycles{}
+	x := exporter{dir: o.export}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
@@ -127,24 +131,12 @@ func (o *options) list(ctx context.Context, shapes []synth.Shape, had map[string
 			fmt.Fprintf(os.Stderr, "\r%d of %d %s \033[K", i+1, len(units), u.fn.Name)
 			for _, r := range rows {
 				sum.add(r)
-				if r.busy > 0 && r.model > 0 {
-					family, _, _ := strings.Cut(r.kernel, " ")
-					key := fmt.Sprint(family, " ", r.wave)
-					if by[key] == nil {
-						by[key] = &cycles{least: math.Inf(1)}
-					}
-					by[key].add(r.model / r.busy)
-				}
 			}
 			_, err = fmt.Fprintln(out, line(rows))
 			return err
 		})
 	}
-	err = group.Wait()
-	if o.cycles {
-		err = errors.Join(err, o.write(os.Stderr, by))
-	}
-	return err
+	return group.Wait()
 }
 
 // line is the rows of a kernel: its name and the lanes of a wave, and of each row the targets for which the driver
@@ -185,13 +177,16 @@ type cycles struct {
 	logs, least, most float64
 }
 
-// write prints them as a table.
-func (o *options) write(w io.Writer, by map[string]*cycles) error {
+// mean is geometric.
+func (c *cycles) mean() float64 { return math.Exp(c.logs / float64(c.n)) }
+
+// writeCycles prints them as a table.
+func (s *summary) writeCycles(w io.Writer) error {
 	t := &table.Table{Title: "cycles of a wave by the cost model, relative to what was executed", Columns: []string{"family", "lanes", "kernels", "mean", "least", "most"}}
-	for _, name := range slices.Sorted(maps.Keys(by)) {
+	for _, name := range slices.Sorted(maps.Keys(s.cycles)) {
 		family, wave, _ := strings.Cut(name, " ")
-		c := by[name]
-		t.Add(family, wave, c.n, math.Exp(c.logs/float64(c.n)), c.least, c.most)
+		c := s.cycles[name]
+		t.Add(family, wave, c.n, c.mean(), c.least, c.most)
 	}
 	return table.WriteText(w, t)
 }
@@ -203,10 +198,24 @@ func (c *cycles) add(ratio float64) {
 }
 
 // summary counts kernels of targets by what came of them.
-type summary struct{ all, none, unfit, bits, near, bad int }
+type summary struct {
+	all, none, unfit, bits, near, bad int
+	cycles                            map[string]*cycles // by family and wave
+}
 
 func (s *summary) add(r *row) {
 	n := len(r.targets)
+	if r.busy > 0 && r.model > 0 {
+		family, _, _ := strings.Cut(r.kernel, " ")
+		key := fmt.Sprint(family, " ", r.wave)
+		if s.cycles == nil {
+			s.cycles = map[string]*cycles{}
+		}
+		if s.cycles[key] == nil {
+			s.cycles[key] = &cycles{least: math.Inf(1)}
+		}
+		s.cycles[key].add(r.model / r.busy)
+	}
 	s.all += n
 	switch r.result {
 	case noCode:

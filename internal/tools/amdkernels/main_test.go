@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -19,13 +20,13 @@ func TestMain(m *testing.M) {
 }
 
 // TestOneModel lists the kernels of a token of the smallest model, in the shapes that its plans have, and does not run
-// them again.
+// them again. What the cost model takes projections to cost is near what they execute.
 func TestOneModel(t *testing.T) {
 	s, err := synth.Parse("qwen3-0.6b:1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options{targets: []string{"gfx1201", "gfx1200"}, entries: []string{"decode/1"}, layers: 1}
+	o := options{targets: []string{"gfx1201", "gfx1200"}, entries: []string{"decode/1"}, layers: 1, cycles: true}
 	var out bytes.Buffer
 	var sum summary
 	if err := o.list(t.Context(), []synth.Shape{s}, nil, &sum, &out); err != nil {
@@ -34,12 +35,16 @@ func TestOneModel(t *testing.T) {
 	if err := sum.err(io.Discard); err != nil || sum.bits+sum.near < 12 {
 		t.Errorf("%+v, %v, in\n%s", sum, err, &out)
 	}
+	if c := sum.cycles["gemv 32"]; c == nil || c.mean() < 0.75 || c.mean() > 1.6 {
+		t.Errorf("cycles of projections by the cost model, relative to what is executed: %+v", c)
+	}
+	sum.cycles = nil
 	if !strings.Contains(out.String(), "\tgfx1201,gfx1200 ") {
 		t.Errorf("no code is that of both:\n%s", &out)
 	}
 	var again summary
 	had, err := read(bytes.NewReader(out.Bytes()), &again)
-	if err != nil || again != sum {
+	if err != nil || !reflect.DeepEqual(again, sum) {
 		t.Fatalf("read again: %+v, %v", again, err)
 	}
 	var more bytes.Buffer
