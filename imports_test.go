@@ -51,7 +51,7 @@ var layers = []struct {
 	{"codegen/strategy", []string{"codegen/kernels", "codegen/target", "ir", "plans"}},
 	// The one compiler-side package that opens a device: a driver compiles for it.
 	{"codegen/radv", []string{"internal/private", "plans", "runtime/vulkan"}},
-	{"codegen/radv/emulate", []string{"codegen/radv", "internal/rdna", "ir", "plans", "runtime/driver"}},
+	{"codegen/radv/emulate", []string{"codegen/radv", "internal/rdna", "internal/table", "ir", "plans", "runtime"}},
 	{"codegen/radvpeer", []string{"codegen", "codegen/kernel", "codegen/kernels", "codegen/radv", "codegen/target", "internal/rdna", "ir"}},
 	// A driver knows plans and its device; what runs plans on it is above.
 	{"runtime/driver", []string{"ir", "plans"}},

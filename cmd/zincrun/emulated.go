@@ -2,11 +2,8 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/zincc-dev/zincc/codegen/radv/emulate"
-	"github.com/zincc-dev/zincc/internal/rdna"
-	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/device"
@@ -32,47 +29,4 @@ func openEmulated(ctx context.Context, which string, plan *plans.Plan, src *plan
 		return nil, err
 	}
 	return &emulated{x, v}, nil
-}
-
-// counted is what the dispatches of a call site execute, over all layers that use the same kernel there.
-type counted struct {
-	runtime.SiteTime
-	rdna.Counts
-}
-
-// profile counts what a step of an entry executes.
-func (x *emulated) profile(ctx context.Context, plan *plans.Plan, entry string, rows, depth int) (*table.Table, error) {
-	x.verbs.Count(true)
-	list, err := runtime.Profile(ctx, plan, x, entry, rows, depth, 1)
-	counts := x.verbs.Count(false)
-	if err != nil {
-		return nil, err
-	}
-	if len(counts) != len(list) {
-		return nil, fmt.Errorf("device %s: %d of %d dispatches have run", x.Device(), len(counts), len(list))
-	}
-	var sites []*counted
-	at := map[[2]string]*counted{}
-	sum := &counted{SiteTime: runtime.SiteTime{Site: "sum"}}
-	for i, s := range list {
-		key := [2]string{plans.FoldSite(s.Site), s.Kernel}
-		c := at[key]
-		if c == nil {
-			c = &counted{SiteTime: runtime.SiteTime{Site: key[0], Kernel: key[1]}}
-			at[key], sites = c, append(sites, c)
-		}
-		for _, to := range []*counted{c, sum} {
-			to.SiteTime.Add(s)
-			to.Counts.Add(&counts[i])
-		}
-	}
-	t := &table.Table{Title: fmt.Sprintf("%s at depth %d on %s: thousands of wave instructions, and kB", entry, depth, x.Device()),
-		Columns: []string{"site", "kernel", "count", "waves", "vector", "scalar", "matrix", "memory", "shared", "waits", "barriers", "kB", "needed kB", "predicted us"}}
-	thousand := func(n int64) float64 { return float64(n) / 1e3 }
-	for _, s := range append(sites, sum) {
-		c := &s.Counts
-		t.Add(s.Site, s.SiteTime.Kernel, s.Dispatches, c.Wave, thousand(c.Vector), thousand(c.Scalar), thousand(c.Matrix), thousand(c.GlobalLoads+c.GlobalStores+c.ScalarLoads+c.Atomics),
-			thousand(c.SharedLoads+c.SharedStores), thousand(c.Waits), thousand(c.Barriers), thousand(c.LoadedBytes+c.StoredBytes+c.ScalarBytes), thousand(s.Bytes), 1e6*s.Predicted)
-	}
-	return t, nil
 }

@@ -62,7 +62,7 @@ they move, beside the bytes that the site must move.`,
 				*rows = o.Plan.Entries[i].Rows
 			}
 			if x, is := o.Exec.(*emulated); is {
-				t, err := x.profile(ctx, o.Plan, *entry, *rows, *depth)
+				t, err := x.verbs.Profile(ctx, o.Plan, x, *entry, *rows, *depth)
 				if err != nil {
 					return err
 				}

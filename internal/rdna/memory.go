@@ -273,6 +273,11 @@ func (o transfer) run(w *wave, in *Inst) {
 		}
 	}
 	w.charge(in, o.bytes*len(offsets), o.store)
+	if in.row.form == ds {
+		for a := range offsets {
+			w.m.counts.SharedConflicts += conflicts(&where[a], w.exec, w.lanes, o.registers())
+		}
+	}
 	w.track(in, &o, where[:len(offsets)])
 }
 

@@ -64,6 +64,7 @@ type Counts struct {
 	SharedLoads, SharedStores, Atomics        int64
 	LoadedBytes, StoredBytes, SharedBytes     int64
 	ScalarBytes, ScratchBytes, Barriers, Wave int64
+	SharedConflicts                           int64 // cycles in which lanes wait for others at a bank of shared memory
 }
 
 // Add adds the counts of another run.
@@ -76,5 +77,6 @@ func (c *Counts) Add(o *Counts) {
 
 func (c *Counts) fields() []*int64 {
 	return []*int64{&c.Instructions, &c.Waits, &c.Vector, &c.Slow, &c.Scalar, &c.Matrix, &c.GlobalLoads, &c.GlobalStores, &c.ScalarLoads, &c.SharedLoads,
-		&c.SharedStores, &c.Atomics, &c.LoadedBytes, &c.StoredBytes, &c.SharedBytes, &c.ScalarBytes, &c.ScratchBytes, &c.Barriers, &c.Wave}
+		&c.SharedStores, &c.Atomics, &c.LoadedBytes, &c.StoredBytes, &c.SharedBytes, &c.ScalarBytes, &c.ScratchBytes, &c.Barriers, &c.Wave,
+		&c.SharedConflicts}
 }

@@ -33,7 +33,7 @@ type Verbs struct {
 	queue   [][]*work
 	last    driver.Fence // submitted
 	done    driver.Fence
-	counts  []rdna.Counts // of dispatches since Count
+	counts  []rdna.Counts // of dispatches since count
 	counted bool          // somebody asks for them
 }
 
@@ -305,9 +305,9 @@ func (v *Verbs) dispatch(l *rdna.Launch, pipeline int) error {
 	return nil
 }
 
-// Count makes the device count what dispatches execute, or returns what they have executed since, in their order, and
+// count makes the device count what dispatches execute, or returns what they have executed since, in their order, and
 // ends that.
-func (v *Verbs) Count(on bool) []rdna.Counts {
+func (v *Verbs) count(on bool) []rdna.Counts {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	list := v.counts

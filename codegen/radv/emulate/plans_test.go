@@ -2,8 +2,11 @@ package emulate_test
 
 import (
 	"flag"
+	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -51,13 +54,14 @@ func TestPlans(t *testing.T) {
 		model, target, prompt string
 		tokens                int // of a sample; 0: none
 		all                   int
+		profile               bool
 	}{
-		{"gopher", "gfx1201-nomatrix", code, 2, 200},
-		{"gopher", "gfx1100", code, 2, 200},
-		{"gopher-moe", "gfx1201-nomatrix", code, 0, 32},
-		{"gopher-moe", "gfx1100", code, 2, 32},
-		{"gopher-chat", "gfx1201-nomatrix", chat, 0, 32},
-		{"gopher-chat", "gfx1100", chat, 0, 32},
+		{"gopher", "gfx1201-nomatrix", code, 2, 200, false},
+		{"gopher", "gfx1100", code, 2, 200, true},
+		{"gopher-moe", "gfx1201-nomatrix", code, 0, 32, false},
+		{"gopher-moe", "gfx1100", code, 2, 32, false},
+		{"gopher-chat", "gfx1201-nomatrix", chat, 0, 32, false},
+		{"gopher-chat", "gfx1100", chat, 0, 32, false},
 	} {
 		if *whole {
 			c.tokens = c.all
@@ -100,7 +104,8 @@ func TestPlans(t *testing.T) {
 			}
 			defer oracle.Close()
 			want := answer(t, r.Plan, oracle, prompt, c.tokens)
-			x, err := exec.New(t.Context(), open(t, strings.TrimSuffix(c.target, target.NoMatrix)).Verbs(), r.Plan, src, nil)
+			v := open(t, strings.TrimSuffix(c.target, target.NoMatrix)).Verbs()
+			x, err := exec.New(t.Context(), v, r.Plan, src, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,6 +113,9 @@ func TestPlans(t *testing.T) {
 			got := answer(t, r.Plan, x, prompt, c.tokens)
 			if !slices.Equal(got, want) {
 				t.Errorf("answers %q, the oracle %q", tok.Decode(got, true), tok.Decode(want, true))
+			}
+			if c.profile {
+				checkProfile(t, v, r.Plan, x)
 			}
 		})
 	}
@@ -130,4 +138,32 @@ func answer(t *testing.T, plan *plans.Plan, x runtime.Executor, prompt []int32, 
 		list = append(list, more...)
 	}
 	return list
+}
+
+// checkProfile adds up what a step executes, by site.
+func checkProfile(t *testing.T, v *emulate.Verbs, plan *plans.Plan, x runtime.Executor) {
+	t.Helper()
+	p, err := v.Profile(t.Context(), plan, x, "decode/1", 0, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, sum := p.Rows[:len(p.Rows)-1], p.Rows[len(p.Rows)-1]
+	for i, name := range p.Columns[2:] {
+		total := 0.0
+		for _, r := range rows {
+			total += number(t, r[2+i])
+		}
+		if want := number(t, sum[2+i]); math.Abs(total-want) > 0.01*want || want == 0 && name != "matrix" && name != "conflicts" {
+			t.Errorf("%s: sites have %g, in all %g", name, total, want)
+		}
+	}
+}
+
+func number(t *testing.T, cell any) float64 {
+	t.Helper()
+	x, err := strconv.ParseFloat(fmt.Sprint(cell), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
 }
