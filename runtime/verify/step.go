@@ -137,6 +137,9 @@ func (v *verifier) context(slot int) int {
 
 // row is the row at a position of a slot, the same in every step.
 func (v *verifier) row(slot, pos int) step.Row {
+	if pos < len(v.opts.Tokens) {
+		return step.Row{Token: v.opts.Tokens[pos], Pos: int32(pos), Slot: int32(slot)}
+	}
 	token := rand.New(rand.NewPCG(uint64(pos), uint64(slot)+1)).IntN(v.plan.Header.Model.Vocab)
 	return step.Row{Token: int32(token), Pos: int32(pos), Slot: int32(slot)}
 }

@@ -73,6 +73,8 @@ type Options struct {
 	Only    func(entry string, dispatch int) bool
 	Rows    int // rows of a step, at most; 0 leaves that to the entry
 	Context int // positions in the KV cache before a step, where the plan has room for them
+	// Tokens are those of positions, in all slots; behind them, they are random.
+	Tokens []int32
 	// Progress, if not nil, is called after every dispatch.
 	Progress func(done, total int)
 }

@@ -71,54 +71,82 @@ func TestPlans(t *testing.T) {
 		}
 		t.Run(c.model+"/"+c.target, func(t *testing.T) {
 			t.Parallel()
-			on, err := target.Lookup(c.target)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !on.HasMatrices() {
-				on = on.Exactly() // prompts rounded to 8 bits make what differs in the last place a difference in the first
-			}
-			path := filepath.Join("../../../testdata/models", c.model+"-q4_k_m.gguf")
-			f, err := gguf.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			r, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: on, Import: frontend.Options{Ctx: 320, Slots: 1, KV: ir.F16, MaxRows: 48}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			src, err := plans.OpenSource(r.Plan, "plan.bin", path)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer src.Close()
-			tok, err := text.New(r.Plan.Vocab)
-			if err != nil {
-				t.Fatal(err)
-			}
-			prompt := tok.Encode(c.prompt, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
-			oracle, err := host.New(t.Context(), r.Plan, src)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer oracle.Close()
-			want := answer(t, r.Plan, oracle, prompt, c.tokens)
-			v := open(t, strings.TrimSuffix(c.target, target.NoMatrix)).Verbs()
-			x, err := exec.New(t.Context(), v, r.Plan, src, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer x.Close()
-			got := answer(t, r.Plan, x, prompt, c.tokens)
+			p := compile(t, modelPath(c.model), c.target)
+			prompt := p.tok.Encode(c.prompt, text.EncodeOptions{AddSpecial: true, ParseSpecial: true})
+			want := answer(t, p.plan, p.oracle(t), prompt, c.tokens)
+			v, x := p.emulated(t)
+			got := answer(t, p.plan, x, prompt, c.tokens)
 			if !slices.Equal(got, want) {
-				t.Errorf("answers %q, the oracle %q", tok.Decode(got, true), tok.Decode(want, true))
+				t.Errorf("answers %q, the oracle %q", p.tok.Decode(got, true), p.tok.Decode(want, true))
 			}
 			if c.profile {
-				checkProfile(t, v, r.Plan, x)
+				checkProfile(t, v, p.plan, x)
 			}
 		})
 	}
+}
+
+func modelPath(name string) string {
+	return filepath.Join("../../../testdata/models", name+"-q4_k_m.gguf")
+}
+
+// compiled is a model's plan for an emulated target.
+type compiled struct {
+	target string
+	plan   *plans.Plan
+	src    *plans.Source
+	tok    *text.Tokenizer
+}
+
+func compile(t *testing.T, path, name string) *compiled {
+	t.Helper()
+	on, err := target.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !on.HasMatrices() {
+		on = on.Exactly() // prompts rounded to 8 bits make what differs in the last place a difference in the first
+	}
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	r, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: on, Import: frontend.Options{Ctx: 320, Slots: 1, KV: ir.F16, MaxRows: 48}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := plans.OpenSource(r.Plan, "plan.bin", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	tok, err := text.New(r.Plan.Vocab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &compiled{strings.TrimSuffix(name, target.NoMatrix), r.Plan, src, tok}
+}
+
+func (c *compiled) oracle(t *testing.T) runtime.Executor {
+	t.Helper()
+	x, err := host.New(t.Context(), c.plan, c.src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+func (c *compiled) emulated(t *testing.T) (*emulate.Verbs, *exec.Executor) {
+	t.Helper()
+	v := open(t, c.target).Verbs()
+	x, err := exec.New(t.Context(), v, c.plan, c.src, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return v, x
 }
 
 // answer is the most likely tokens behind a prompt.
