@@ -1,6 +1,9 @@
 package rdna
 
-import "fmt"
+import (
+	"fmt"
+	"math/bits"
+)
 
 // Program is machine code whose instructions are decoded.
 type Program struct {
@@ -10,14 +13,14 @@ type Program struct {
 	insts []*Inst // by their first word; nil where no instruction begins that can be reached
 
 	vectors int // registers of lanes that instructions name
-	// The least bytes that an instruction takes of shared memory and of buffers: what is told apart there.
+	// The least bytes that an instruction takes of shared memory and of buffers, as a shift: what is told apart there.
 	shared, global int
 }
 
 // Decode reads the instructions that can be reached from the first word. Of what lies elsewhere, such as tables, it
 // asks nothing.
 func Decode(gen Gen, wave int, code []uint32) (*Program, error) {
-	p := &Program{Gen: gen, Wave: wave, Code: code, insts: make([]*Inst, len(code)), vectors: 1, shared: 4, global: 4}
+	p := &Program{Gen: gen, Wave: wave, Code: code, insts: make([]*Inst, len(code)), vectors: 1, shared: 2, global: 2}
 	todo := []int{0}
 	for len(todo) > 0 {
 		pc := todo[len(todo)-1]
@@ -38,9 +41,9 @@ func Decode(gen Gen, wave int, code []uint32) (*Program, error) {
 			switch n := in.least(); {
 			case n == 0:
 			case in.row.form == ds:
-				p.shared = min(p.shared, n)
+				p.shared = min(p.shared, bits.Len(uint(n))-1)
 			default:
-				p.global = min(p.global, n)
+				p.global = min(p.global, bits.Len(uint(n))-1)
 			}
 			if _, is := in.row.fn.(branch); is {
 				todo = append(todo, in.target())

@@ -261,6 +261,12 @@ func (o transfer) run(w *wave, in *Inst) {
 				data = firstVector + in.mem.data2
 			}
 		}
+		if o.shareWords(w, in, &where[a], data) {
+			continue
+		}
+		if w.fault != nil {
+			return
+		}
 		for l := range w.lanes {
 			if w.exec>>l&1 == 0 {
 				continue
@@ -301,6 +307,39 @@ func (o transfer) loadPlain(w *wave, in *Inst, where *lanes, first int) bool {
 		for l := range r {
 			if w.exec>>l&1 == 1 {
 				r[l] = binary.LittleEndian.Uint32(b.Data[where[l]-b.base+uint64(4*i):])
+			}
+		}
+	}
+	return true
+}
+
+// shareWords moves whole words of all lanes to or from shared memory if all lie in it, and else does nothing; it may
+// find a race.
+func (o transfer) shareWords(w *wave, in *Inst, where *lanes, data int) bool {
+	if in.row.form != ds || o.bytes < 4 {
+		return false
+	}
+	shared := w.g.shared
+	for l := range w.lanes {
+		if at := where[l]; w.exec>>l&1 == 1 && (at%4 != 0 || at+uint64(o.bytes) > uint64(len(shared))) {
+			return false
+		}
+	}
+	for l := range w.lanes {
+		if w.exec>>l&1 == 1 && !w.useShared(in, int(where[l]), o.bytes, o.store) {
+			return false
+		}
+	}
+	for i := range o.bytes / 4 {
+		r := w.register(data + i)
+		for l := range r {
+			if w.exec>>l&1 == 0 {
+				continue
+			}
+			if b := shared[where[l]+uint64(4*i):]; o.store {
+				binary.LittleEndian.PutUint32(b, r[l])
+			} else {
+				r[l] = binary.LittleEndian.Uint32(b)
 			}
 		}
 	}

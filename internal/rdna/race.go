@@ -79,8 +79,7 @@ func (w *wave) signal() {
 	w.m.counts.Barriers++
 	for _, p := range w.queues[sharedCount] {
 		for _, s := range p.shared {
-			each := w.prog.shared
-			for i := s.at / each; i < (s.at+s.n+each-1)/each; i++ {
+			for i := s.at >> w.prog.shared; i <= (s.at+s.n-1)>>w.prog.shared; i++ {
 				c := &w.g.cells[i]
 				if p.store && int(c.writer) == w.id+1 {
 					c.written = int32(w.signals)
@@ -96,13 +95,13 @@ func (w *wave) signal() {
 // useShared notes an access to shared memory and faults one that nothing orders behind another's.
 func (w *wave) useShared(in *Inst, at, n int, store bool) bool {
 	each := w.prog.shared
-	for i := at / each; i < (at+n+each-1)/each; i++ {
+	for i := at >> each; i <= (at+n-1)>>each; i++ {
 		c := &w.g.cells[i]
 		if int(c.group) != w.g.number+1 {
 			*c = sharedCell{group: int32(w.g.number) + 1}
 		}
 		if c.writer != 0 && int(c.writer) != w.id+1 && int(c.written) >= w.barriers {
-			w.fail(in, SharedRace, "byte %d of shared memory, which wave %d writes", i*each, c.writer-1)
+			w.fail(in, SharedRace, "byte %d of shared memory, which wave %d writes", i<<each, c.writer-1)
 			return false
 		}
 		if !store {
@@ -113,7 +112,7 @@ func (w *wave) useShared(in *Inst, at, n int, store bool) bool {
 			continue
 		}
 		if others := c.readers &^ (1 << w.id); others != 0 && int(c.readSignals) >= w.barriers {
-			w.fail(in, SharedRace, "byte %d of shared memory, which wave %d reads", i*each, firstLane(uint64(others)))
+			w.fail(in, SharedRace, "byte %d of shared memory, which wave %d reads", i<<each, firstLane(uint64(others)))
 			return false
 		}
 		c.writer, c.written = int32(w.id)+1, int32(w.signals)
@@ -159,7 +158,7 @@ func (w *wave) ordered(c *cell) (ordered, fresh bool) {
 func (w *wave) useBuffer(in *Inst, b, at, n int, store, bypass bool) bool {
 	s := &w.m.buffers[b].shadow
 	each := w.prog.global
-	for i := at / each; i < (at+n+each-1)/each; i++ {
+	for i := at >> each; i <= (at+n-1)>>each; i++ {
 		c := s.cell(i)
 		if c.group != 0 {
 			ordered, fresh := w.ordered(c)
@@ -167,11 +166,11 @@ func (w *wave) useBuffer(in *Inst, b, at, n int, store, bypass bool) bool {
 				return false
 			}
 			if !ordered {
-				w.fail(in, GlobalRace, "byte %d of %s, which wave %d of workgroup %d stores", i*each, w.m.buffers[b].Name, c.wave, c.group-1)
+				w.fail(in, GlobalRace, "byte %d of %s, which wave %d of workgroup %d stores", i<<each, w.m.buffers[b].Name, c.wave, c.group-1)
 				return false
 			}
 			if !fresh && !store && !bypass {
-				w.fail(in, Stale, "byte %d of %s, which workgroup %d stored, may lie in a cache as it was", i*each, w.m.buffers[b].Name, c.group-1)
+				w.fail(in, Stale, "byte %d of %s, which workgroup %d stored, may lie in a cache as it was", i<<each, w.m.buffers[b].Name, c.group-1)
 				return false
 			}
 		}
@@ -182,7 +181,7 @@ func (w *wave) useBuffer(in *Inst, b, at, n int, store, bypass bool) bool {
 		if r := *c; r.readGroup != 0 && !w.m.Ahead {
 			read := cell{group: r.readGroup, wave: r.readWave, signals: r.readSignals, number: -1}
 			if ordered, _ := w.ordered(&read); !ordered {
-				w.fail(in, GlobalRace, "byte %d of %s, which wave %d of workgroup %d reads", i*each, w.m.buffers[b].Name, r.readWave, r.readGroup-1)
+				w.fail(in, GlobalRace, "byte %d of %s, which wave %d of workgroup %d reads", i<<each, w.m.buffers[b].Name, r.readWave, r.readGroup-1)
 				return false
 			}
 		}
