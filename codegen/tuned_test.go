@@ -179,14 +179,23 @@ func TestTuneOnAMD(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	waves := map[int]bool{}
+	waves := map[string]int{}
+	for _, r := range rows {
+		for _, c := range []string{r.Best, r.Next} {
+			if _, wave, ok := strings.Cut(c, " w"); ok {
+				waves[wave[:2]]++
+			}
+		}
+	}
+	if waves["32"] == 0 || waves["64"] == 0 {
+		t.Errorf("sizes of subgroups of the best and the second: %v: they are not compared", waves)
+	}
 	var programs []string
 	for _, c := range []codegen.Choice{{Oracle: o}, {Tuned: tuning.NewTable(rows)}} {
 		p := program(t, "gopher-moe", on, c, ir.Place)
 		programs = append(programs, reasons.ReplaceAllString(ir.Print(p), ""))
 		for _, f := range p.Funcs {
 			for _, g := range f.Groups {
-				waves[g.Call.Wave] = true
 				if !strings.HasPrefix(g.Call.Why, "predicted ") || !strings.Contains(g.Call.Why, "VGPRs") {
 					t.Errorf("%s %s: %s", f.Name, g.Name, g.Call.Why)
 				}
@@ -202,9 +211,6 @@ func TestTuneOnAMD(t *testing.T) {
 	}
 	if calls := strings.Count(programs[0], " call "); len(asked) != len(tuned) || differ > calls/20 {
 		t.Errorf("the compiler itself and what it said give two programs: %d of %d calls differ", differ, calls)
-	}
-	if !waves[32] || !waves[64] {
-		t.Errorf("subgroup sizes %v: none is chosen by site", waves)
 	}
 	known := radv.Known{}
 	for _, r := range rows {
