@@ -9,7 +9,8 @@
 // SIMD busy. ACO takes each loop as eight iterations. For this project's kernels that is
 // corrected by what workgroups execute; for the peer's each loop is compiled once on
 // its own and once left out, and counts as often as it runs. Two workgroups of each kernel
-// also run in the emulator (package emulate), on zeros, and what they execute is counted.
+// also run in the emulator (package emulate), on zeros, and what they execute is counted. The same is done for the
+// products with experts of one token.
 package main
 
 import (
@@ -102,16 +103,16 @@ func run(ctx context.Context, name, path string) error {
 	lines = append(lines, ours...)
 	slices.SortStableFunc(lines, func(a, b line) int { return a.order() - b.order() })
 	fmt.Printf("%s, %s, %d modules; busy cycles of a SIMD for 1,000 weights; * is what llama.cpp takes\n\n", t.Name, o.Driver(), len(modules))
-	fmt.Printf("| weights | columns | kernel | cycles | executed | instructions executed | bytes a weight | VGPRs | waves | instructions | VALU | VMEM |\n|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Printf("| weights | columns | kernel | cycles | executed | instructions executed | bytes a weight | conflicts | VGPRs | waves | instructions | VALU | VMEM |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
 	for _, l := range lines {
 		what := l.what
 		if l.taken {
 			what += " *"
 		}
 		f := &l.figures
-		fmt.Printf("| %s | %d | %s | %.0f | %.0f | %.0f | %.2f | %d | %d | %d | %d | %d |\n", l.weights, l.columns, what, l.cycles, l.executed.cycles, l.executed.instructions, l.executed.bytes, f.VGPRs, l.waves, f.Instructions, f.VALU, f.VMEM)
+		fmt.Printf("| %s | %d | %s | %.0f | %.0f | %.0f | %.2f | %.1f | %d | %d | %d | %d | %d |\n", l.weights, l.columns, what, l.cycles, l.executed.cycles, l.executed.instructions, l.executed.bytes, l.executed.conflicts, f.VGPRs, l.waves, f.Instructions, f.VALU, f.VMEM)
 	}
-	return nil
+	return experts(ctx, o, d, t, modules)
 }
 
 // order sorts by format and columns.
@@ -148,10 +149,7 @@ func (k *peerKernel) compile(ctx context.Context, o *radv.Oracle, t *target.Targ
 	m = m.whole()
 	loops := m.loops()
 	rows := k.rows[columns]
-	kernel := func(m module) radv.Kernel {
-		return radv.Kernel{Name: k.weights + " " + k.x, Words: m, Wave: peerWave, Full: true,
-			Consts: map[uint32]uint32{peerLanes: peerWave, peerRows: uint32(rows), peerColumns: uint32(columns)}}
-	}
+	kernel := func(m module) radv.Kernel { return kernelOf(k.weights+" "+k.x, m, rows, columns) }
 	asked := []radv.Kernel{kernel(m), kernel(m.only(loops, -1))}
 	for i := range loops {
 		asked = append(asked, kernel(m.only(loops, i)))
@@ -204,7 +202,7 @@ func ourLines(ctx context.Context, o *radv.Oracle, d *emulate.Device, t *target.
 		if _, err := fmt.Sscanf(b.Entry, "decode/%d", &columns); err != nil {
 			return nil, err
 		}
-		executed, err := executeOurs(ctx, d, b.Candidate, columns)
+		executed, err := executeOurs(ctx, d, b.Candidate, columns, rowLength*rowCount)
 		if err != nil {
 			return nil, err
 		}
