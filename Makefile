@@ -30,11 +30,11 @@ run: build
 	bin/zincrun chat .build/gopher-chat.bin --temp 0 --think off -p "What does sort.Search do?"
 
 # Fewer collections of garbage take a quarter off the compiler and half off staticcheck, for 500 MB; test binaries need no tables of symbols.
-test test-all test-left lint: export GOGC = 400
+test test-all test-left emulate lint: export GOGC = 400
 # What only debuggers want takes a sixth of building all tests.
 test test-all test-left lint vkcheck generate: export GOFLAGS += -gcflags=all=-dwarf=false
 # Mesa's compiler does without LLVM's optimizations: most kernels of tests run once.
-test test-all: export GALLIVM_PERF = nopt
+test test-all emulate: export GALLIVM_PERF = nopt
 # go vet is lint's. The packages that take longest begin first: runtime/verify would be last, alone for 50 s. One package more than there are
 # processors runs at a time, since many tests have one thread.
 TESTS = VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -p=$$(($$(getconf _NPROCESSORS_ONLN) + 1)) -vet=off -ldflags='-s -w' -timeout 30m
@@ -92,8 +92,7 @@ objects:
 # AMD's machine code of every kernel that the tests of kernels know, and of plans of all models in testdata, executed without a card:
 # docs/backends/amd.md
 emulate:
-	@for p in rowwise recurrent attention matmul; do \
-		VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -short -timeout 60m -vet=off ./codegen/kernels/$$p -emulate || exit 1; done
+	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -short -timeout 60m -vet=off $(addprefix ./codegen/kernels/,matmul attention recurrent rowwise) -emulate
 	$(GO) test -vet=off -timeout 60m ./codegen/radv/emulate -whole
 
 # Breaks the source in known ways, one at a time, and wants a test to fail: docs/testing.md
