@@ -40,14 +40,16 @@ const (
 	filled  = 4 << 20     // bytes of an operand that are not 0
 )
 
-// row is a kernel and what came of it, on GPUs for which the driver makes the same code.
+// row is a kernel and what came of it with a set of constants, on GPUs for which the driver makes the same code, or with
+// several sets.
 type row struct {
-	kernel  string
-	wave    int
-	targets []string
-	result  string
-	worst   float64
-	counts  rdna.Counts
+	kernel       string
+	wave         int
+	targets      []string
+	sets         int // of constants
+	result       string
+	worst        float64
+	instructions int64
 	// Cycles for which a wave keeps its SIMD busy: as the cost model has it, and by what was executed.
 	model, busy float64
 }
@@ -114,7 +116,7 @@ func (u *unit) run(ctx context.Context, devices map[string]*emulate.Device, x *e
 			r.targets = append(r.targets, name)
 			continue
 		}
-		r := &row{kernel: c.Kernel, wave: c.Wave, targets: []string{name}, result: noCode}
+		r := &row{kernel: c.Kernel, wave: c.Wave, targets: []string{name}, sets: 1, result: noCode}
 		rows, same[code] = append(rows, r), r
 		if err != nil {
 			if code != "none" {
@@ -147,10 +149,12 @@ func (u *unit) run(ctx context.Context, devices map[string]*emulate.Device, x *e
 			b.Writable = b.Writable || f.Args[i].Access&kernel.Write != 0
 			launch.Args = append(launch.Args, b)
 		}
-		if r.counts, err = devices[name].Run(ctx, &k, launch); err != nil {
+		counts, err := devices[name].Run(ctx, &k, launch)
+		if err != nil {
 			r.result = err.Error()
 			continue
 		}
+		r.instructions = counts.Instructions
 		r.compare(f, types, want, mine)
 		if x.dir != "" {
 			if err := x.write(c.Kernel, devices[name].Gen(), machine, &launch, args); err != nil {
@@ -165,7 +169,7 @@ func (u *unit) run(ctx context.Context, devices map[string]*emulate.Device, x *e
 			return nil, err
 		}
 		r.model = figures.Busy(c.Wave) * codegen.Weigh(f, spec, grid, u.fn.Rows).Mean
-		r.busy = busy(&r.counts, c.Wave)
+		r.busy = busy(&counts, c.Wave)
 	}
 	return rows, nil
 }

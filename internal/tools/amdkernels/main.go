@@ -2,10 +2,10 @@
 // of each run in the interpreter of the kernel language and in the emulator, on the same random inputs, and the results
 // are compared.
 //
-//	go run ./internal/tools/amdkernels -o docs/backends/amd-kernels.txt             # each module once
-//	go run ./internal/tools/amdkernels --target gfx1201 --shape qwen3-8b:4 --entry decode/1 --constants --cycles
+//	go run ./internal/tools/amdkernels -o docs/backends/amd-kernels.txt
+//	go run ./internal/tools/amdkernels --target gfx1201 --shape qwen3-8b:4 --entry decode/1 --cycles
 //
-// With -o it goes on where the file ends. Its exit code is 1 if a kernel is at fault or differs, or if less than 99 of
+// Each module runs with every set of constants that a plan has. With -o it goes on where the file ends. Its exit code is 1 if a kernel is at fault or differs, or if less than 99 of
 // 100 of those that the driver makes code of run.
 package main
 
@@ -45,7 +45,7 @@ import (
 type options struct {
 	targets, shapes, entries []string
 	layers                   int
-	constants, cycles        bool
+	cycles                   bool
 	out, export              string
 }
 
@@ -56,7 +56,6 @@ func main() {
 	pflag.StringSliceVar(&o.shapes, "shape", nil, "shapes, instead of the published ones")
 	pflag.StringSliceVar(&o.entries, "entry", nil, "entries, instead of all")
 	pflag.IntVar(&o.layers, "layers", 8, "layers of a model at most: further ones repeat them")
-	pflag.BoolVar(&o.constants, "constants", false, "run a module with every set of constants, not only the first")
 	pflag.BoolVar(&o.cycles, "cycles", false, "also compare the cost model's cycles with those of what was executed")
 	pflag.StringVarP(&o.out, "output", "o", "", "write the list to this file, and leave out what it has already")
 	pflag.StringVar(&o.export, "export", "", "also write launches into this folder, for tinygrad.py")
@@ -114,21 +113,30 @@ func (o *options) list(ctx context.Context, shapes []synth.Shape, had map[string
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, u := range units {
-		if had[fmt.Sprintf("%d %s", u.c.Wave, u.c.Kernel)] {
+	for i, sets := range units {
+		c := sets[0].c
+		if had[fmt.Sprintf("%d %s", c.Wave, c.Kernel)] {
 			continue
 		}
 		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			rows, err := u.run(ctx, devices, &x, o.cycles)
-			if err != nil {
-				return fmt.Errorf("%s: %s: %w", u.fn.Name, u.c.Kernel, err)
+			var all []*row
+			for _, u := range sets {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				rows, err := u.run(ctx, devices, &x, o.cycles)
+				if err != nil {
+					return fmt.Errorf("%s: %s: %w", u.fn.Name, u.c.Kernel, err)
+				}
+				all = append(all, rows...)
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			fmt.Fprintf(os.Stderr, "\r%d of %d %s \033[K", i+1, len(units), u.fn.Name)
+			fmt.Fprintf(os.Stderr, "\r%d of %d %s \033[K", i+1, len(units), c.Kernel)
+			for _, r := range all {
+				sum.addCycles(r)
+			}
+			rows := merge(all, o.targets)
 			for _, r := range rows {
 				sum.add(r)
 			}
@@ -139,12 +147,52 @@ func (o *options) list(ctx context.Context, shapes []synth.Shape, had map[string
 	return group.Wait()
 }
 
-// line is the rows of a kernel: its name and the lanes of a wave, and of each row the targets for which the driver
-// makes the same code, the largest error, the instructions that waves have executed, and the result.
+// merge makes one row of all sets of constants that a target has run, and of targets for which those are the same.
+func merge(all []*row, targets []string) (list []*row) {
+	for _, name := range targets {
+		var sum *row
+		for _, r := range all {
+			switch {
+			case !slices.Contains(r.targets, name):
+			case sum == nil:
+				sum = &row{kernel: r.kernel, wave: r.wave, targets: []string{name}, sets: r.sets, result: r.result, worst: r.worst, instructions: r.instructions}
+			default:
+				sum.sets, sum.worst, sum.instructions = sum.sets+r.sets, max(sum.worst, r.worst), sum.instructions+r.instructions
+				if severity(r.result) > severity(sum.result) {
+					sum.result = r.result
+				}
+			}
+		}
+		if sum == nil {
+			continue
+		}
+		same := func(r *row) bool {
+			return r.sets == sum.sets && r.worst == sum.worst && r.instructions == sum.instructions && r.result == sum.result
+		}
+		if i := slices.IndexFunc(list, same); i >= 0 {
+			list[i].targets = append(list[i].targets, name)
+			continue
+		}
+		list = append(list, sum)
+	}
+	return list
+}
+
+// severity orders results: the worst is a module's. Those that are none of these are faults.
+func severity(result string) int {
+	order := []string{bits, near, noCode, inputs, differs}
+	if i := slices.Index(order, result); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
+// line is the rows of a kernel: its name and the lanes of a wave, and of each row the targets, the sets of constants that
+// ran, the largest error, the instructions that waves have executed, and the result.
 func line(rows []*row) string {
 	list := []string{rows[0].kernel, strconv.Itoa(rows[0].wave)}
 	for _, r := range rows {
-		list = append(list, fmt.Sprintf("%s %.0g %d %s", strings.Join(r.targets, ","), r.worst, r.counts.Instructions, r.result))
+		list = append(list, fmt.Sprintf("%s %d %.0g %d %s", strings.Join(r.targets, ","), r.sets, r.worst, r.instructions, r.result))
 	}
 	return strings.Join(list, "\t")
 }
@@ -158,11 +206,11 @@ func read(r io.Reader, sum *summary) (map[string]bool, error) {
 		for _, w := range words[min(2, len(words)):] {
 			var targets string
 			var worst float64
-			var instructions int
-			if _, err := fmt.Sscanf(w, "%s %g %d", &targets, &worst, &instructions); err != nil {
+			var sets, instructions int
+			if _, err := fmt.Sscanf(w, "%s %d %g %d", &targets, &sets, &worst, &instructions); err != nil {
 				return nil, fmt.Errorf("line %d is not of this list: %w", len(had)+1, err)
 			}
-			sum.add(&row{targets: strings.Split(targets, ","), result: strings.SplitN(w, " ", 4)[3]})
+			sum.add(&row{targets: strings.Split(targets, ","), sets: sets, worst: worst, result: strings.SplitN(w, " ", 5)[4]})
 		}
 		if len(words) > 1 {
 			had[words[1]+" "+words[0]] = true
@@ -200,22 +248,15 @@ func (c *cycles) add(ratio float64) {
 // summary counts kernels of targets by what came of them.
 type summary struct {
 	all, none, unfit, bits, near, bad int
+	sets                              int                // of constants, of all
+	worst                             float64            // error
 	cycles                            map[string]*cycles // by family and wave
 }
 
 func (s *summary) add(r *row) {
 	n := len(r.targets)
-	if r.busy > 0 && r.model > 0 {
-		family, _, _ := strings.Cut(r.kernel, " ")
-		key := fmt.Sprint(family, " ", r.wave)
-		if s.cycles == nil {
-			s.cycles = map[string]*cycles{}
-		}
-		if s.cycles[key] == nil {
-			s.cycles[key] = &cycles{least: math.Inf(1)}
-		}
-		s.cycles[key].add(r.model / r.busy)
-	}
+	s.sets += n * r.sets
+	s.worst = max(s.worst, r.worst)
 	s.all += n
 	switch r.result {
 	case noCode:
@@ -231,10 +272,26 @@ func (s *summary) add(r *row) {
 	}
 }
 
+// addCycles adds those of a row that has run.
+func (s *summary) addCycles(r *row) {
+	if r.busy == 0 || r.model == 0 {
+		return
+	}
+	family, _, _ := strings.Cut(r.kernel, " ")
+	key := fmt.Sprint(family, " ", r.wave)
+	if s.cycles == nil {
+		s.cycles = map[string]*cycles{}
+	}
+	if s.cycles[key] == nil {
+		s.cycles[key] = &cycles{least: math.Inf(1)}
+	}
+	s.cycles[key].add(r.model / r.busy)
+}
+
 // err says what came of all, and fails for a kernel that differs or is at fault, and if too few ran.
 func (s *summary) err(w io.Writer) error {
-	fmt.Fprintf(w, "%d kernels of targets: %d ran (%d to the bit), the driver makes no code of %d, no inputs fit %d, %d differ or are at fault\n",
-		s.all, s.bits+s.near, s.bits, s.none, s.unfit, s.bad)
+	fmt.Fprintf(w, "%d kernels of targets with %d sets of constants: %d ran (%d to the bit, the largest error is %.0g), the driver makes no code of %d, no inputs fit %d, %d differ or are at fault\n",
+		s.all, s.sets, s.bits+s.near, s.bits, s.worst, s.none, s.unfit, s.bad)
 	switch {
 	case s.bad > 0:
 		return fmt.Errorf("%d kernels differ or are at fault", s.bad)
@@ -260,14 +317,14 @@ func (o *options) models() (list []synth.Shape, err error) {
 	return list, nil
 }
 
-// units are the kernels of all plans: the same module, or with constants the same with the same ones, is one.
-func (o *options) units(ctx context.Context, shapes []synth.Shape) (list []*unit, err error) {
+// units are the kernels of all plans, and of each its sets of constants.
+func (o *options) units(ctx context.Context, shapes []synth.Shape) (list [][]*unit, err error) {
 	dir, err := os.MkdirTemp("", "amdkernels")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	had := map[string]*unit{}
+	had, at := map[string]*unit{}, map[string]int{}
 	for _, s := range shapes {
 		s.Layers = min(s.Layers, o.layers)
 		m, err := synth.New(s)
@@ -280,12 +337,14 @@ func (o *options) units(ctx context.Context, shapes []synth.Shape) (list []*unit
 		}
 		for _, name := range o.targets {
 			err := o.calls(ctx, path, name, func(u *unit) {
-				key := fmt.Sprint(u.c.Kernel, u.c.Wave)
-				if o.constants {
-					key += fmt.Sprint(u.c.Consts)
+				module := fmt.Sprint(u.c.Kernel, u.c.Wave)
+				key := module + fmt.Sprint(u.c.Consts)
+				i, has := at[module]
+				if !has {
+					i, at[module], list = len(list), len(list), append(list, nil)
 				}
 				if had[key] == nil {
-					had[key], list = u, append(list, u)
+					had[key], list[i] = u, append(list[i], u)
 				}
 				if first := had[key]; !slices.Contains(first.targets, name) {
 					first.targets = append(first.targets, name)

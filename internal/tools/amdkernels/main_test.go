@@ -38,12 +38,13 @@ func TestOneModel(t *testing.T) {
 	if c := sum.cycles["gemv 32"]; c == nil || c.mean() < 0.75 || c.mean() > 1.6 {
 		t.Errorf("cycles of projections by the cost model, relative to what is executed: %+v", c)
 	}
-	sum.cycles = nil
+	sum.cycles, sum.worst = nil, 0 // of which the list has a figure
 	if !strings.Contains(out.String(), "\tgfx1201,gfx1200 ") {
 		t.Errorf("no code is that of both:\n%s", &out)
 	}
 	var again summary
 	had, err := read(bytes.NewReader(out.Bytes()), &again)
+	again.worst = 0
 	if err != nil || !reflect.DeepEqual(again, sum) {
 		t.Fatalf("read again: %+v, %v", again, err)
 	}
@@ -83,6 +84,22 @@ func TestSummary(t *testing.T) {
 		if err := s.err(io.Discard); (err != nil) != c.bad {
 			t.Errorf("%q: %v", c.results, err)
 		}
+	}
+}
+
+// TestMerge: a module has the worst of its sets of constants, and targets for which all is the same share a row.
+func TestMerge(t *testing.T) {
+	both, one, other := []string{"gfx1201", "gfx1200"}, []string{"gfx1201"}, []string{"gfx1200"}
+	got := line(merge([]*row{
+		{kernel: "k", wave: 32, targets: both, sets: 1, result: near, worst: 2e-5, instructions: 10},
+		{kernel: "k", wave: 32, targets: one, sets: 1, result: bits, instructions: 5},
+		{kernel: "k", wave: 32, targets: other, sets: 1, result: differs, worst: 0.5, instructions: 5},
+	}, []string{"gfx1201", "gfx1100", "gfx1200"}))
+	if want := "k\t32\tgfx1201 2 2e-05 15 near\tgfx1200 2 0.5 15 differs"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := line(merge([]*row{{kernel: "k", wave: 32, targets: both, sets: 1, result: bits}}, both)); got != "k\t32\tgfx1201,gfx1200 1 0 0 bits" {
+		t.Errorf("%q", got)
 	}
 }
 
