@@ -90,6 +90,48 @@ func TestFigures(t *testing.T) {
 	}
 }
 
+// TestEarlyEnd holds what kernel.Func.Weigh knows of the compiler: it takes what is behind an early end to be executed
+// half, or by three quarters where lanes part; and its cycles are of 64 lanes, whatever the subgroup.
+func TestEarlyEnd(t *testing.T) {
+	body := func(wave int, end func(b *kernel.Builder, n kernel.Value)) Kernel {
+		f, err := kernel.Build("body", func(b *kernel.Builder) {
+			x, y := b.Arg("x", kernel.Read), b.Arg("y", kernel.Write)
+			b.Workgroup(b.SpecU32("workgroup", 64))
+			end(b, x.Load(kernel.U32, 0))
+			v := b.Var(kernel.F32, x.Load(kernel.F32, b.Add(b.LocalID(), 4)))
+			b.ForRolled(0, 64, 1, func(kernel.Value) {
+				for range 100 {
+					v.Set(b.FMA(v.Get(), v.Get(), v.Get()))
+				}
+			})
+			y.Store(b.LocalID(), v.Get())
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		words, err := kernelspirv.Lower(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Kernel{Name: "body", Words: words, Wave: wave, Full: true}
+	}
+	group := func(b *kernel.Builder, n kernel.Value) { b.ReturnIf(b.Ge(b.WorkgroupID(0), n)) }
+	lanes := func(b *kernel.Builder, n kernel.Value) { b.ReturnIf(b.Ge(b.LocalID(), n)) }
+	for _, family := range []string{"GFX1201", "NAVI31"} {
+		r, err := open(t, family).Compile(t.Context(), []Kernel{body(32, func(*kernel.Builder, kernel.Value) {}), body(32, group), body(32, lanes),
+			body(64, func(*kernel.Builder, kernel.Value) {})})
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole := r[0].Busy(32)
+		for i, want := range []float64{800, 400, 600, 800} { // eight rounds; a wave of 64 issues both halves of these at once
+			if have := r[i].Busy([]int{32, 32, 32, 64}[i]); have < 0.95*want || have > 1.1*want {
+				t.Errorf("%s: kernel %d keeps a SIMD busy for %g cycles of %g, want %g", family, i, have, whole, want)
+			}
+		}
+	}
+}
+
 // withMatrices makes a kernel that says that it multiplies cooperative matrices.
 func withMatrices(k Kernel) Kernel {
 	const opCapability, cooperativeMatrix = 17, 6022

@@ -15,9 +15,9 @@ import (
 	"github.com/zincc-dev/zincc/runtime/verify"
 )
 
-// TestNearChoice looks at a step where the oracle finds two tokens nearly as likely. There every dispatch agrees within its
-// tolerance, and what the emulated device moves logits by is what one last place of the first norm moves them by in the
-// oracle itself: another order of sums may choose the other token.
+// TestNearChoice looks at a step where the oracle finds two tokens nearly as likely. There every dispatch agrees within
+// its tolerance, and what the emulated device moves logits by is what one last place of the first norm moves them by in
+// the oracle itself: another order of sums may choose the other token.
 func TestNearChoice(t *testing.T) {
 	if !*whole {
 		t.Skip("steps of TestPlans have choices that are not near")

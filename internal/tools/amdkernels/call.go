@@ -40,8 +40,8 @@ const (
 	filled  = 4 << 20     // bytes of an operand that are not 0
 )
 
-// row is a kernel and what came of it with a set of constants, on GPUs for which the driver makes the same code, or with
-// several sets.
+// row is a kernel and what came of it with a set of constants, or with several, on GPUs for which the driver makes the
+// same code.
 type row struct {
 	kernel       string
 	wave         int
@@ -55,9 +55,9 @@ type row struct {
 }
 
 // busy are the cycles of the busiest unit of a SIMD, of one wave on average, by the compiler's costs of an
-// instruction: 1 of vectors, 4 of slow ones, twice both in waves of 64, 16 of a product of matrices, 1 of scalars.
+// instruction: 1 of vectors, 4 of slow ones, twice both in waves of 64, 32 of a product of matrices, 1 of scalars.
 func busy(c *rdna.Counts, wave int) float64 {
-	vector := float64(c.Vector+3*c.Slow)*float64(wave)/32 + 16*float64(c.Matrix)
+	vector := float64(c.Vector+3*c.Slow)*float64(wave)/32 + 32*float64(c.Matrix)
 	return max(vector, float64(c.Scalar)) / float64(max(1, c.Wave))
 }
 

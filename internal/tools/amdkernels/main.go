@@ -5,8 +5,8 @@
 //	go run ./internal/tools/amdkernels -o docs/backends/amd-kernels.txt
 //	go run ./internal/tools/amdkernels --target gfx1201 --shape qwen3-8b:4 --entry decode/1 --cycles
 //
-// Each module runs with every set of constants that a plan has. With -o it goes on where the file ends. Its exit code is 1 if a kernel is at fault or differs, or if less than 99 of
-// 100 of those that the driver makes code of run.
+// Each module runs with every set of constants that a plan has. With -o it goes on where the file ends. Its exit code is
+// 1 if a kernel is at fault or differs, or if less than 99 of 100 of those that the driver makes code of run.
 package main
 
 import (
@@ -187,8 +187,8 @@ func severity(result string) int {
 	return len(order)
 }
 
-// line is the rows of a kernel: its name and the lanes of a wave, and of each row the targets, the sets of constants that
-// ran, the largest error, the instructions that waves have executed, and the result.
+// line is the rows of a kernel: its name and the lanes of a wave, and of each row the targets, the sets of constants
+// that ran, the largest error, the instructions that waves have executed, and the result.
 func line(rows []*row) string {
 	list := []string{rows[0].kernel, strconv.Itoa(rows[0].wave)}
 	for _, r := range rows {
