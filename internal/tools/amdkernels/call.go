@@ -105,6 +105,9 @@ func (u *unit) run(ctx context.Context, devices map[string]*emulate.Device, x *e
 	same := map[string]*row{} // by code
 	for _, name := range u.targets {
 		machine, program, err := devices[name].Code(ctx, &k)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		code := "none"
 		switch {
 		case err == nil:

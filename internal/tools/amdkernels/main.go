@@ -5,8 +5,8 @@
 //	go run ./internal/tools/amdkernels -o docs/backends/amd-kernels.txt
 //	go run ./internal/tools/amdkernels --target gfx1201 --shape qwen3-8b:4 --entry decode/1 --cycles
 //
-// Each module runs with every set of constants that a plan has. With -o it goes on where the file ends. Its exit code is
-// 1 if a kernel is at fault or differs, or if less than 99 of 100 of those that the driver makes code of run.
+// Each module runs with every set of constants that a plan has. With -o it goes on where the file ends. Its exit code
+// is 1 if a kernel is at fault or differs, or if less than 99 of 100 of those that the driver makes code of run.
 package main
 
 import (
