@@ -16,7 +16,6 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/internal/contents"
-	"github.com/zincc-dev/zincc/runtime/internal/spare"
 )
 
 // Executor holds a plan's weights and state on a device and replays its entries. It is for one goroutine.
@@ -33,7 +32,7 @@ type Executor struct {
 	dirty   bool                     // the host has written to the step block
 	givenUp driver.Fence             // a submission that nobody waited for to its end; 0 without one
 	took    map[replay]time.Duration // the last time
-	spare   spare.Pool[driver.Memory]
+	spare   []driver.Memory          // of states that were freed
 }
 
 // New loads a plan onto an open device, which the executor owns from then on, also if it fails. progress, if not nil,
@@ -41,10 +40,6 @@ type Executor struct {
 func New(ctx context.Context, dev driver.Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*Executor, error) {
 	x := &Executor{dev: dev, info: dev.Info(), plan: plan,
 		entries: map[string]driver.Work{}, results: map[string]driver.Work{}, took: map[replay]time.Duration{}}
-	x.spare = spare.Pool[driver.Memory]{ // a state for each slot
-		Most: plan.Header.Slots, Size: driver.Memory.Size, Free: driver.Memory.Free,
-		Alloc: func(bytes int64) (driver.Memory, error) { return dev.Alloc(bytes, driver.Local) },
-	}
 	if err := x.prepare(ctx, src, progress); err != nil {
 		dev.Close()
 		return nil, err

@@ -2,34 +2,102 @@ package exec
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/driver"
-	"github.com/zincc-dev/zincc/runtime/internal/spare"
 )
+
+// state is a copy of spans of a plan's state, one behind the other.
+type state struct {
+	owner  *Executor
+	spans  []plans.Span
+	memory driver.Memory // nil where there is nothing to keep, and once it is freed
+	bytes  int64         // of it that are used
+}
+
+// Bytes is what the state holds.
+func (s *state) Bytes() int64 {
+	if s.memory == nil {
+		return 0
+	}
+	return s.bytes
+}
+
+// Free leaves the memory to the next state: a turn of a conversation drops one and saves one, and memory takes
+// milliseconds to get. As much is kept as there are slots.
+func (s *state) Free() {
+	m, x := s.memory, s.owner
+	s.memory = nil
+	switch {
+	case m == nil:
+	case len(x.spare) < x.plan.Header.Slots:
+		x.spare = append(x.spare, m)
+	default:
+		m.Free()
+	}
+}
+
+// take returns memory of that size at least: what another state has left, or new.
+func (x *Executor) take(bytes int64) (driver.Memory, error) {
+	if i := slices.IndexFunc(x.spare, func(m driver.Memory) bool { return m.Size() >= bytes }); i >= 0 {
+		m := x.spare[i]
+		x.spare = slices.Delete(x.spare, i, i+1)
+		return m, nil
+	}
+	// What is too small has no use any more, and may be in the way.
+	for _, m := range x.spare {
+		m.Free()
+	}
+	x.spare = nil
+	return x.dev.Alloc(bytes, driver.Local)
+}
 
 // SaveState copies the spans.
 func (x *Executor) SaveState(ctx context.Context, spans []plans.Span) (runtime.State, error) {
-	return x.spare.Save(spans, func(s *spare.State[driver.Memory]) error { return x.copyState(ctx, s, place.to) })
+	s := &state{owner: x, spans: spans}
+	for _, span := range spans {
+		s.bytes += span.Bytes
+	}
+	if s.bytes == 0 {
+		return s, nil
+	}
+	var err error
+	if s.memory, err = x.take(s.bytes); err != nil {
+		return nil, err
+	}
+	if err := x.copyState(ctx, s, place.to); err != nil {
+		s.Free()
+		return nil, err
+	}
+	return s, nil
 }
 
-// RestoreState writes back what SaveState copied.
+// RestoreState writes back what SaveState copied, if anything.
 func (x *Executor) RestoreState(ctx context.Context, saved runtime.State) error {
-	return x.spare.Restore(saved, func(s *spare.State[driver.Memory]) error { return x.copyState(ctx, s, place.from) })
+	s, ok := saved.(*state)
+	switch {
+	case !ok || s.owner != x:
+		return errors.New("the state is not of this device")
+	case s.memory == nil:
+		return nil
+	}
+	return x.copyState(ctx, s, place.from)
 }
 
 // copyState runs one submission with a copy for every span between its region and the checkpoint.
-func (x *Executor) copyState(ctx context.Context, s *spare.State[driver.Memory], way func(p place, m driver.Memory, at, offset, n int64) driver.Copy) error {
+func (x *Executor) copyState(ctx context.Context, s *state, way func(p place, m driver.Memory, at, offset, n int64) driver.Copy) error {
 	var copies []driver.Copy
 	at := int64(0)
-	for _, span := range s.Spans {
+	for _, span := range s.spans {
 		p, ok := x.memory.regions[span.Region]
 		if !ok || span.Offset < 0 || span.Bytes > p.bytes-span.Offset {
 			return fmt.Errorf("plan has no state %q of %d bytes", span.Region, span.Offset+span.Bytes)
 		}
-		copies = append(copies, way(p, s.Memory, at, span.Offset, span.Bytes))
+		copies = append(copies, way(p, s.memory, at, span.Offset, span.Bytes))
 		at += span.Bytes
 	}
 	return x.once(ctx, driver.Stage{Copies: copies})

@@ -11,7 +11,6 @@ import (
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/driver/fake"
-	"github.com/zincc-dev/zincc/runtime/internal/spare"
 )
 
 // TestProfile: each dispatch is a stage, which takes a nanosecond of a fake device. The step block is as before.
@@ -121,17 +120,17 @@ func TestStateMemory(t *testing.T) {
 	s, err := x.Inspect()
 	check(t, err)
 	at := func(slot int64) plans.Arg { return plans.Arg{Space: "state", Region: "state", Offset: slot * size} }
-	save := func(slot, n int64) *spare.State[driver.Memory] {
+	save := func(slot, n int64) *state {
 		t.Helper()
 		s, err := x.SaveState(t.Context(), []plans.Span{{Region: "state", Offset: slot * size, Bytes: n - 64}, {Region: "state", Offset: slot*size + n - 64, Bytes: 64}})
 		check(t, err)
-		return s.(*spare.State[driver.Memory])
+		return s.(*state)
 	}
 	fill := func(b byte) {
 		t.Helper()
 		check(t, s.Overwrite(t.Context(), at(0), bytes.Repeat([]byte{b}, slots*size)))
 	}
-	holds := func(state *spare.State[driver.Memory], slot int64, want byte) {
+	holds := func(state *state, slot int64, want byte) {
 		t.Helper()
 		fill(0)
 		check(t, x.RestoreState(t.Context(), state))
@@ -143,7 +142,7 @@ func TestStateMemory(t *testing.T) {
 	}
 	fill(1)
 	first, other := save(0, size), save(1, size-64)
-	seen := map[driver.Memory]bool{first.Memory: true, other.Memory: true}
+	seen := map[driver.Memory]bool{first.memory: true, other.memory: true}
 	if len(seen) != slots {
 		t.Fatal("two states share their memory")
 	}
@@ -153,7 +152,7 @@ func TestStateMemory(t *testing.T) {
 		fill(turn)
 		first.Free()
 		next := save(0, size)
-		if !seen[next.Memory] {
+		if !seen[next.memory] {
 			t.Errorf("turn %d takes new memory", turn)
 		}
 		holds(next, 0, turn)
@@ -161,18 +160,21 @@ func TestStateMemory(t *testing.T) {
 	}
 	// A third is more than there are slots, and one that is too small is of no use.
 	a, b := save(0, size), save(1, size)
-	for _, s := range []*spare.State[driver.Memory]{first, a, b} {
+	for _, s := range []*state{first, a, b} {
 		s.Free()
 		s.Free()
 	}
-	if x.spare.Kept() != slots {
-		t.Errorf("%d are kept, want %d", x.spare.Kept(), slots)
+	if len(x.spare) != slots {
+		t.Errorf("%d are kept, want %d", len(x.spare), slots)
 	}
 	large := save(0, 2*size)
-	if x.spare.Kept() != 0 || large.Bytes() != 2*size {
-		t.Errorf("%d are kept that are too small", x.spare.Kept())
+	if len(x.spare) != 0 || large.Bytes() != 2*size {
+		t.Errorf("%d are kept that are too small", len(x.spare))
 	}
 	large.Free()
+	if y, _ := open(t, nil); y.RestoreState(t.Context(), large) == nil {
+		t.Error("a state of another device is restored")
+	}
 	if _, err := x.SaveState(t.Context(), []plans.Span{{Region: "state", Offset: 2*size - 4, Bytes: 8}}); err == nil {
 		t.Error("a state beyond its region is saved")
 	}
