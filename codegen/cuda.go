@@ -41,7 +41,7 @@ func sharesSubgroup(c *kernels.Candidate) bool {
 // readsOnce reports whether a candidate is a projection of super-blocks alone, which lie in a row, or of one row of x
 // with q8_0, too. With what that changes in all kernels, the 35B loses (docs/lab/cuda.md).
 func readsOnce(c *kernels.Candidate) bool {
-	return (c.Family == "gemv" || c.Family == "gemm_fixed") && !slices.ContainsFunc(c.Operands, func(o kernels.Operand) bool {
+	return slices.Contains([]string{"gemv", "gemm_fixed", "gemm_wide"}, c.Family) && !slices.ContainsFunc(c.Operands, func(o kernels.Operand) bool {
 		d := o.Value.Type.DType
 		return o.Value.Class == ir.Weight && d.IsQuantized() && d.Block() != weight.SuperElements && !(d == ir.Q8_0 && c.Rows == 1)
 	})

@@ -124,6 +124,7 @@ func Find(s *Site, call *ir.Call) *Candidate {
 var families = []Family{
 	{"embed", everywhere, "embedding: rows of a table, dequantized", rowwise.EmbedCandidates, nil},
 	{"rows", processors, "projections of any number of rows, also of experts, a row of the weights in each lane", matmul.RowsCandidates, matmul.RowsWants},
+	{"gemm_wide", gpus, "projections of 16 to 64 rows in fixed point, of super-blocks: as gemm_fixed, with products of four subgroups (wgmma)", matmul.GemmWideCandidates, matmul.GemmWideWants},
 	{"gemm_fixed", gpus, "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, on matrices of f16 whose fragments the lanes fill", matmul.GemmFixedCandidates, matmul.GemmFixedWants},
 	{"gemv", gpus, "projections of few rows: norm, weights of any format, bias, GLU, residual", matmul.GemvCandidates, matmul.GemvWants},
 	{"gemm_wgmma", gpus, "projections of many rows: as gemm_fragment, with products of four subgroups (wgmma); products of gate and up also in tiles", matmul.GemmWgmmaCandidates, matmul.GemmWgmmaWants},

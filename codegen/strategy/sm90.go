@@ -44,6 +44,7 @@ var sm90 = map[string]func(t *site.Tiling, rows, units int) float64{
 	"gemm_coop":       coopSeconds,
 	"gemm_fragment":   fragmentSeconds,
 	"gemm_wgmma":      wgmmaSeconds,
+	"gemm_wide":       wideSeconds,
 	"gemm_float":      floatSeconds,
 	"gemm_lanes":      lanesSeconds,
 	"expert_coop":     expertCoopSeconds,
@@ -131,6 +132,28 @@ func wgmmaSeconds(t *site.Tiling, rows, units int) float64 {
 		us += lastBlock(t.Splits, t.Splits*t.Rows*tiles*t.Outputs)
 	}
 	return 1e-6 * us
+}
+
+// wideTurns has, by shape of a workgroup of gemm_wide, the microseconds of a turn whose blocks have 8 products, those
+// of 8 more, and what comes besides the turns. They were measured with q4_k and q6_k (docs/lab/batched-decoding.md).
+var wideTurns = map[string]struct{ turn, finer, besides float64 }{
+	"columns=64 groups=8":  {10, 4, 11.2},
+	"columns=32 groups=16": {12, 4.3, 8.2},
+	"columns=32 groups=8":  {6.8, 2.8, 8.2},
+	"columns=16 groups=16": {9.7, 2.9, 6.2},
+	"columns=16 groups=8":  {6.3, 1.3, 4.7},
+}
+
+func wideSeconds(t *site.Tiling, rows, units int) float64 {
+	times, ok := wideTurns[t.Name]
+	if !ok {
+		return math.Inf(1)
+	}
+	const products = 8 // of a block
+	turns := float64(t.Series)
+	rounds := site.CeilDiv(t.Across*t.Splits*site.CeilDiv(rows, t.Rows), units)
+	share := min(1, float64(t.K)/(4*256)) // of a chunk, that there is
+	return 1e-6 * float64(rounds) * (times.besides + share*(times.turn*turns+times.finer*(float64(t.Steps)/products-turns)))
 }
 
 // floatSteps says by tile how long a workgroup takes that a unit has to itself, with rows of 2048

@@ -37,6 +37,7 @@ type fixedTile struct {
 	series []int // tiles of a workgroup, one after the other, by projection
 	stages int   // tiles in the ring, 0 if weights come to registers
 	room   int   // lanes of a unit that registers must suffice for; 0: the driver's compiler chooses
+	wide   int   // rows of x of a workgroup of gemm_wide; else 0
 }
 
 const (
@@ -157,7 +158,7 @@ func (t fixedTile) turns() int { return min(2, slices.Max(t.series)) }
 
 // widest is the most rows of x that the kernel is made for.
 func (k gemmFixed) widest() int {
-	if k.room > 0 {
+	if k.room > 0 || k.wide > 0 {
 		return k.columns()
 	}
 	return fixedColumns
@@ -207,7 +208,12 @@ func (k gemmFixed) candidate() site.Candidate {
 }
 
 // columns is the rows of x that a workgroup has, and tiles how many times as many there are, on an axis of the grid.
-func (k gemmFixed) columns() int { return min(k.rows, fixedColumns) }
+func (k gemmFixed) columns() int {
+	if k.wide > 0 {
+		return k.wide
+	}
+	return min(k.rows, fixedColumns)
+}
 
 func (k gemmFixed) tiles() int { return k.rows / k.columns() }
 

@@ -58,7 +58,23 @@ func (s *fixedSplit) counter(b *kernel.Builder, k gemmFixed) kernel.Value {
 // leftAt is where element i of what the workgroup leaves of a chunk of a column is.
 func (r *fixedTask) leftAt(column kernel.Value, chunk, i kernel.Operand) kernel.Value {
 	b := r.b
+	if r.wide > 0 {
+		return b.Add(r.leftOf(chunk), b.Mul(b.U32(uint32(r.wide)), i), column)
+	}
 	return b.Add(b.Mul(b.Add(b.Mul(b.Add(b.Mul(r.rowOf(column), r.chunks()), chunk), r.split.count), b.WorkgroupID(0)), r.left()), i)
+}
+
+// leftOf is where what the workgroup of gemm_wide leaves of a chunk begins, of all columns.
+func (r *fixedTask) leftOf(chunk kernel.Operand) kernel.Value {
+	b := r.b
+	if r.tiles() > 1 {
+		chunk = b.Add(b.Mul(b.WorkgroupID(2), r.chunks()), chunk)
+	}
+	at := b.WorkgroupID(0)
+	if chunk != 0 {
+		at = b.Add(b.Mul(r.split.count, chunk), at)
+	}
+	return b.Mul(at, r.left()*r.wide)
 }
 
 // leave writes the lane's two sums of a chunk, in the i-th tile, to the workspace.

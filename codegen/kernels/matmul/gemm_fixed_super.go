@@ -94,18 +94,7 @@ func (r *fixedTask) scaleByte(scales []kernel.Value, i int) kernel.Value {
 // plus others, which are exact in f16.
 func (r *fixedTask) minimums(scales [2]weight.SuperScales, x fixedX) (sums [4]kernel.Value) {
 	b := r.b
-	var pairs [4]kernel.Value // by row: of a lane's two numbers of each of two matrices of 8 columns
-	for h, of := range scales {
-		if of.Mins != nil {
-			pairs[2*h], pairs[2*h+1] = r.bytePair(of.Mins), b.U32(0)
-			continue
-		}
-		for i := range 2 {
-			w := b.Xor(r.bytePair(of.Scales[2*i:]), 0x00800080)
-			pairs[2*h+i] = b.FMAHalf(b.Or(w, 0x64006400), weight.Half2(1), weight.Half2(-1024-128))
-		}
-	}
-	a := b.MatPairs(weightMatrix, pairs[0], pairs[1], pairs[2], pairs[3])
+	a := b.MatPairs(weightMatrix, r.minimumPairs(scales)...)
 	if scales[0].Mins != nil {
 		upper, lower := r.elems(b.MatMulAdd(a, x.totals[0], b.MatFill(sumMatrix, 0))), r.elems(b.MatMulAdd(a, x.totals[1], b.MatFill(sumMatrix, 0)))
 		for e := range sums {
@@ -123,6 +112,24 @@ func (r *fixedTask) minimums(scales [2]weight.SuperScales, x fixedX) (sums [4]ke
 	return
 }
 
+// minimumPairs returns the words of a lane's two numbers of each of two matrices of 8 columns, by row: of minimums or,
+// if there is a bias in their stead, of scales.
+func (r *fixedTask) minimumPairs(scales [2]weight.SuperScales) []kernel.Operand {
+	b := r.b
+	pairs := make([]kernel.Operand, 4)
+	for h, of := range scales {
+		if of.Mins != nil {
+			pairs[2*h], pairs[2*h+1] = r.bytePair(of.Mins), b.U32(0)
+			continue
+		}
+		for i := range 2 {
+			w := b.Xor(r.bytePair(of.Scales[2*i:]), 0x00800080)
+			pairs[2*h+i] = b.FMAHalf(b.Or(w, 0x64006400), weight.Half2(1), weight.Half2(-1024-128))
+		}
+	}
+	return pairs
+}
+
 // bytePair returns bytes 2i and 2i+1 of two words, in lane i of four, as halves of a word.
 func (r *fixedTask) bytePair(words []kernel.Value) kernel.Value {
 	b := r.b
@@ -130,10 +137,9 @@ func (r *fixedTask) bytePair(words []kernel.Value) kernel.Value {
 	return b.Or(b.And(w, 0xff), b.Shl(b.And(w, 0xff00), 8))
 }
 
-// totalsOf returns the matrices of totals of x: of runs or, if scales are fine, of their halves.
-func (r *fixedTask) totalsOf(sums [][]kernel.Value) (totals [2]kernel.Value) {
+// totalsOf returns the words of the matrices of totals of x: of runs or, if scales are fine, of their halves.
+func (r *fixedTask) totalsOf(sums [][]kernel.Value) (words [2][]kernel.Value) {
 	b := r.b
-	var words [2][]kernel.Value
 	for from := 0; from < len(sums); from += len(sums) / r.format.Halves() {
 		var list []kernel.Value
 		for _, s := range sums[from : from+len(sums)/r.format.Halves()] {
@@ -149,9 +155,8 @@ func (r *fixedTask) totalsOf(sums [][]kernel.Value) (totals [2]kernel.Value) {
 	}
 	for i, w := range words {
 		if len(w) == 1 {
-			w = append(w, b.U32(0))
+			words[i] = append(w, b.U32(0))
 		}
-		totals[i] = b.MatPairs(xMatrix, w[0], w[1])
 	}
 	return
 }

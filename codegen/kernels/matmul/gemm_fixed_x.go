@@ -59,13 +59,33 @@ func (r *fixedTask) gainsAt(first, own, from kernel.Value) func(i int) kernel.Va
 func (r *fixedTask) roundX(block kernel.Value, gains []kernel.Value) fixedX {
 	b := r.b
 	column := b.Min(r.place, b.Sub(r.columns, 1)) // further ones repeat the last
+	loaded := r.loadX(block, column, r.place, gains)
+	x := fixedX{codes: make([][2]kernel.Value, weight.FixedRuns)}
+	scale, sums := r.rounded(loaded, func(scale kernel.Value) {
+		for c := range x.scale {
+			x.scale[c] = b.SubgroupShuffle(scale, b.Add(b.Mul(r.quad, 8), 4*c))
+		}
+	}, func(run, i int, n kernel.Value) { x.codes[run][i] = b.MatPairs(xMatrix, r.pairs(n)...) })
+	if r.format.Super {
+		for i, w := range r.totalsOf(sums) {
+			x.totals[i] = b.MatPairs(xMatrix, w[0], w[1])
+		}
+	} else {
+		r.keepTerms(scale, sums)
+	}
+	return x
+}
+
+// loadX loads the lane's elements of a block of a column of x, times the norm's weights. Squares are left for column
+// counts, if there is one.
+func (r *fixedTask) loadX(block, column, counts kernel.Value, gains []kernel.Value) (loaded [][2]kernel.Value) {
+	b := r.b
 	row := b.Mul(r.rowOf(column), b.Div(r.a.k, 4))
 	own, next := b.Mul(r.quad, 2), 1 // of a block the lane's first vec4, and from its first of a run to its second
 	if r.format.Apart {
 		own, next = weight.ApartQuad(b, r.quad), 4
 	}
 	from := b.Add(b.Mul(block, fixedBlock/4), own)
-	var loaded [][2]kernel.Value
 	for run := range weight.FixedRuns {
 		var v [2]kernel.Value
 		for i := range v {
@@ -76,7 +96,7 @@ func (r *fixedTask) roundX(block kernel.Value, gains []kernel.Value) fixedX {
 	if r.gain != nil {
 		first := b.Mul(r.group, fixedBlock/4)
 		r.keepGains(first, gains)
-		r.sumSquares(loaded, block)
+		r.sumSquares(loaded, block, counts)
 		gain := r.gainsAt(first, own, from)
 		for i := range loaded {
 			for j := range loaded[i] {
@@ -84,23 +104,26 @@ func (r *fixedTask) roundX(block kernel.Value, gains []kernel.Value) fixedX {
 			}
 		}
 	}
+	return loaded
+}
+
+// rounded rounds what loadX has loaded. It returns the scale of the block and the sums of the lane's integers, by run
+// and, if scales are fine, half of it, and gives scale to begin and the integers of four elements to put.
+func (r *fixedTask) rounded(loaded [][2]kernel.Value, begin func(scale kernel.Value), put func(run, i int, n kernel.Value)) (scale kernel.Value, sums [][]kernel.Value) {
+	b := r.b
 	var all []kernel.Value
 	for _, v := range loaded {
 		all = append(all, v[:]...)
 	}
 	most := lane.Fold(b, weight.Largest(b, all), 1, 4, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
 	inverse, whole := b.Splat(weight.InverseScale(b, most), 4), b.Splat(b.F32(3<<22), 4)
-	x := fixedX{codes: make([][2]kernel.Value, weight.FixedRuns)}
-	scale := b.Mul(most, 1.0/weight.FixedMost)
-	for c := range x.scale {
-		x.scale[c] = b.SubgroupShuffle(scale, b.Add(b.Mul(r.quad, 8), 4*c))
-	}
-	var sums [][]kernel.Value
+	scale = b.Mul(most, 1.0/weight.FixedMost)
+	begin(scale)
 	for run, v := range loaded {
 		totals := make([]kernel.Value, r.format.Halves())
 		for i := range v {
 			n := b.Sub(b.FMA(v[i], inverse, whole), whole)
-			x.codes[run][i] = r.pairs(n)
+			put(run, i, n)
 			if h := i % len(totals); i == h {
 				totals[h] = lane.Sum4(b, n)
 			} else {
@@ -109,24 +132,20 @@ func (r *fixedTask) roundX(block kernel.Value, gains []kernel.Value) fixedX {
 		}
 		sums = append(sums, totals)
 	}
-	if r.format.Super {
-		x.totals = r.totalsOf(sums)
-	} else {
-		r.keepTerms(scale, sums)
-	}
-	return x
+	return scale, sums
 }
 
-// pairs returns the matrix of which the lane holds the four elements of v, in the order of codes.
-func (r *fixedTask) pairs(v kernel.Value) kernel.Value {
+// pairs returns the words of the matrix of which the lane holds the four elements of v, in the order of codes.
+func (r *fixedTask) pairs(v kernel.Value) []kernel.Operand {
 	b := r.b
 	pair := func(i int) kernel.Value { return b.PackHalf(b.Vec(b.Elem(v, i), b.Elem(v, i+2))) }
-	return b.MatPairs(xMatrix, pair(0), pair(1))
+	return []kernel.Operand{pair(0), pair(1)}
 }
 
 // sumSquares adds up the squares of each 128 elements: of four neighbours one after the other,
 // then in pairs of neighbours.
-func (r *fixedTask) sumSquares(x [][2]kernel.Value, block kernel.Value) {
+// The lane's column is the one that counts.
+func (r *fixedTask) sumSquares(x [][2]kernel.Value, block, column kernel.Value) {
 	b := r.b
 	var runs []kernel.Value
 	for _, v := range x {
@@ -155,12 +174,12 @@ func (r *fixedTask) sumSquares(x [][2]kernel.Value, block kernel.Value) {
 		for i := 0; i < len(runs); i += each {
 			at, sum := b.Add(b.Mul(block, weight.FixedRuns/each), i/each), pairwise(b, runs[i:i+each])
 			if r.split == nil {
-				r.squares.Store(b.Add(b.Mul(r.place, r.k/(32*each)), at), sum)
+				r.squares.Store(b.Add(b.Mul(column, r.k/(32*each)), at), sum)
 				continue
 			}
-			b.If(b.And(b.Lt(r.place, r.columns), r.real), func() {
+			b.If(b.And(b.Lt(column, r.columns), r.real), func() {
 				i := b.Add(b.Mod(at, fixedSquares), r.left()-fixedSquares)
-				r.split.partial.Store(r.leftAt(r.place, b.Div(at, fixedSquares), i), sum)
+				r.split.partial.Store(r.leftAt(column, b.Div(at, fixedSquares), i), sum)
 			})
 		}
 	})
@@ -305,7 +324,7 @@ func (r *fixedTask) xTerms(run int) (x xTerms) {
 // sumSquares, and come to one behind this.
 func (r *fixedTask) scaleColumns() {
 	b := r.b
-	b.If(b.Lt(b.LocalID(), fixedColumns), func() {
+	b.If(b.Lt(b.LocalID(), max(r.wide, fixedColumns)), func() {
 		n := r.k / 128
 		sum := r.squares.Load(b.Mul(b.LocalID(), n))
 		for i := 1; i < n; i++ {

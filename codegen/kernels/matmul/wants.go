@@ -120,7 +120,15 @@ func wantSplits(g *linearGroup, tiles []fragmentTile) (list []site.Rewrite) {
 
 // GemmFixedWants asks for a workspace, if workgroups are to share the elements of a row.
 func GemmFixedWants(s *site.Site) []site.Rewrite {
-	if k := matchFixed(s); k != nil && k.workspaceWidth() > 0 {
+	if k := matchFixed(s); k != nil && k.workspaceWidth() > 0 && matchWide(s) == nil {
+		return []site.Rewrite{{Workspace: k.workspaceWidth(), Rows: k.rows}}
+	}
+	return nil
+}
+
+// GemmWideWants asks for a workspace, if workgroups are to share the elements of a row.
+func GemmWideWants(s *site.Site) []site.Rewrite {
+	if k := matchWide(s); k != nil && k.workspaceWidth() > 0 {
 		return []site.Rewrite{{Workspace: k.workspaceWidth(), Rows: k.rows}}
 	}
 	return nil

@@ -25,6 +25,7 @@ type FixedFormat struct {
 	Exponents [2]int
 	runs      []int // by slot of a block; nil for all in order
 	Super     bool  // blocks are super-blocks: see FixedItem.super
+	Largest   int   // code of a super-block
 	// Spans are the lengths, in vec4, of the contiguous parts of a block of a row, and Rest the
 	// number of its other words. Nil: blocks are not copied to shared memory.
 	Spans []int

@@ -1,0 +1,271 @@
+package matmul
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// gemmWide computes what gemmFixed does for 16 to 64 rows of x at once, so that weights are taken apart once for all
+// of them. Each subgroup has 16 outputs, whose codes its lanes make; four subgroups multiply them together with x,
+// which is in shared memory (wgmma). A workgroup has a chunk of blocks of x, which it rounds itself, and goes through
+// tiles of outputs. Nobody but the last workgroup of a row adds chunks.
+type gemmWide struct {
+	gemmFixed
+	shape wideShape
+}
+
+// wideShape is how a workgroup of gemm_wide is made.
+type wideShape struct {
+	columns, groups int // rows of x, subgroups
+	sets            int // accumulators: while one is read, another is written
+	// apart: the sums of a block wait in shared memory for those of its neighbour, since registers have no room.
+	apart bool
+}
+
+var wideShapes = []wideShape{
+	{64, 8, 2, false},
+	{32, 16, 1, true},
+	{32, 8, 2, false},
+	{16, 16, 2, false},
+	{16, 8, 2, false},
+}
+
+func GemmWideCandidates(s *site.Site) []site.Candidate {
+	k := matchWide(s)
+	if k == nil {
+		return nil
+	}
+	workspace := 0
+	if k.workspace != nil {
+		workspace = int(k.workspace.Type.Last())
+	}
+	if workspace != k.workspaceWidth() {
+		return nil
+	}
+	return []site.Candidate{k.candidate()}
+}
+
+// matchWide returns what gemm_wide makes of the site's group, nil if it does not compute it.
+func matchWide(s *site.Site) *gemmWide {
+	g := matchWithWorkspace(s)
+	if g == nil || !s.Target.Groups || !g.exact || !g.fitsFixed(s.Target) {
+		return nil
+	}
+	for _, p := range g.projects {
+		if !p.matrices[0].format.Fixed.Super {
+			return nil
+		}
+	}
+	k := wideOf(g, s.Target)
+	if k == nil || k.bytes() > s.Target.Asked {
+		return nil
+	}
+	if k.splits > 1 {
+		if k.counts = site.Arrivals(s, k.workgroups()*k.tiles()*k.parts()); k.counts == nil {
+			return nil
+		}
+	}
+	return k
+}
+
+// wideOf returns the kernel for the group, of the shape that goes through it in the least time; nil if it has too few
+// rows.
+func wideOf(g *linearGroup, t *target.Target) (best *gemmWide) {
+	least := 0
+	for _, shape := range wideShapes {
+		if g.rows%shape.columns != 0 || best != nil && best.columns() > shape.columns {
+			continue
+		}
+		s := fixedTile{groups: shape.groups, splits: site.CeilDiv(g.k/fixedBlock, fixedChunk), room: shape.groups * fragment.Lanes, wide: shape.columns}
+		most := max(len(g.projects), t.Units/s.splits)
+		for turns := 1; ; turns++ {
+			s.series = nil
+			for _, p := range g.projects { // those of finer scales have more products
+				s.series = append(s.series, max(1, turns/p.matrices[0].format.Fixed.Halves())*s.groups)
+			}
+			k := &gemmWide{gemmFixed{linearGroup: g, fixedTile: s, direct: g.gain != nil}, shape}
+			if k.workgroups() > most {
+				continue
+			}
+			if time := turns * (shape.groups + wideTurn); best == nil || time < least {
+				best, least = k, time
+			}
+			break
+		}
+	}
+	return best
+}
+
+// wideTurn is what a turn takes besides its subgroups, as many of which take as long.
+const wideTurn = 4
+
+// steps is how many products of a block all turns of a workgroup have at most.
+func (k gemmWide) steps() (most int) {
+	for i, p := range k.projects {
+		most = max(most, k.series[i]/k.groups*weight.FixedRuns*p.matrices[0].format.Fixed.Halves())
+	}
+	return most
+}
+
+// turns is how many tiles a subgroup has at most.
+func (k gemmWide) turns() int { return slices.Max(k.series) / k.groups }
+
+// parts is how many parts the tiles of a workgroup have. Workgroups that share rows begin with different ones, so that
+// each is the last in another one, which it adds up.
+func (k gemmWide) parts() int { return min(k.splits, k.turns()) }
+
+// held is the blocks of x that a workgroup has, two of which are multiplied after each other.
+func (k gemmWide) held() int { return site.CeilDiv(min(k.blocks(), fixedChunk), 2) * 2 }
+
+// Of a block of x shared memory has codes, by run, half of it and half of a matrix, and totals, upper and lower ones by
+// half of a matrix: vec4 of 8 f16 for each column.
+const wideVecs, wideTotals = 36, 32
+
+// bytes is the size of shared memory.
+func (k gemmWide) bytes() int {
+	n := 16*wideVecs*k.held()*k.wide + 4*k.held()*k.wide + 16*k.waiting()
+	if k.gain != nil {
+		n += 4 * k.wide
+		if k.splits == 1 {
+			n += 4 * k.wide * k.k / 128
+		}
+	}
+	return n
+}
+
+// waiting is the vec4 of sums that wait in shared memory.
+func (k gemmWide) waiting() int {
+	if !k.shape.apart {
+		return 0
+	}
+	return k.groups * fragment.Lanes * k.wide / fixedColumns
+}
+
+func (k gemmWide) candidate() site.Candidate {
+	firsts, workgroups := k.workgroupsBy(k.outputsOf)
+	name := fmt.Sprintf("columns=%d %s", k.wide, k.name())
+	c := site.Candidate{
+		Kernel: fmt.Sprintf("gemm_wide %s k=%d %s room=%d", k.key(), k.k, name, k.room) + k.tilesKey(),
+		Order:  fixedOrder(fragment.Lanes),
+		Shape:  "wide, " + name,
+		Room:   k.room,
+		Grid:   [3]int{workgroups, k.splits, k.tiles()},
+		Tiling: &site.Tiling{Name: fmt.Sprintf("columns=%d groups=%d", k.wide, k.groups), K: k.k, Rows: k.wide, Across: workgroups, Subgroups: k.groups,
+			Steps: k.steps(), Series: k.turns(), Splits: k.splits},
+	}
+	for i, p := range k.projects {
+		y := plans.Cover{
+			Arg:  fmt.Sprint("y", i),
+			Dims: []int{k.rows, p.width}, Tile: []int{k.wide, k.outputsOf(i)},
+			Axis: []int{k.tileAxis(), 0}, First: []int{0, firsts[i]},
+		}
+		if k.splits > 1 {
+			y.Joined = []int{1}
+		}
+		c.Cover = append(c.Cover, y)
+	}
+	if k.splits > 1 {
+		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.tiles(), k.chunks(), workgroups, k.left() * k.wide},
+			Tile: []int{1, 1, 1, k.left() * k.wide}, Axis: []int{k.tileAxis(), 1, 0, -1}})
+	}
+	return site.Implement(c, "gemm_wide", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, firsts) })
+}
+
+func (k gemmWide) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder) {
+	a := k.declare(s, false, firsts)
+	var series []kernel.Value
+	for i, n := range k.series {
+		series = append(series, s.U32(fmt.Sprint("series", i), n, 1, "tiles of outputs that a workgroup goes through"))
+	}
+	split := k.declareSplit(s)
+	return func(b *kernel.Builder) {
+		b.Workgroup(k.room)
+		a.join(b, b.WorkgroupID(0))
+		if split != nil {
+			split.index = b.WorkgroupID(1)
+		}
+		shared := newWideShared(b, k)
+		each := func(do func(r *wideTask)) {
+			a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
+				r := &wideTask{&fixedTask{gemmFixed: k.gemmFixed, b: b, a: a, p: p, split: split, columns: b.U32(uint32(k.wide)), format: p.spec.matrices[0].format.Fixed},
+					shared, k}
+				r.fixedTask.squares, r.fixedTask.rstd = shared.squares, shared.rstd
+				r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
+				r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)
+				if k.tiles() > 1 {
+					r.row = b.Mul(b.WorkgroupID(2), k.wide)
+				}
+				r.index = slices.Index(k.projects, p.spec)
+				r.series = series[r.index]
+				r.col = b.Mul(at, b.Mul(r.series, k.each()))
+				do(r)
+			})
+		}
+		each((*wideTask).inSeries)
+	}
+}
+
+// wideShared is the shared memory of gemm_wide.
+type wideShared struct {
+	x             *kernel.Array // see wideVecs
+	scales        *kernel.Array // of x: by block, two columns
+	squares, rstd *kernel.Array // of the norm: see fixedShared
+	waiting       *kernel.Array // sums of a block, by matrix, lane; nil if they wait in registers
+	arrived       *kernel.Array // see site.LastBlockBy
+}
+
+func newWideShared(b *kernel.Builder, k gemmWide) wideShared {
+	s := wideShared{x: b.Shared(kernel.U32.Vec(4), wideVecs*k.held()*k.wide), scales: b.Shared(kernel.F32.Vec(2), k.held()*k.wide/2)}
+	if k.shape.apart {
+		s.waiting = b.Shared(kernel.F32.Vec(4), k.waiting())
+	}
+	if k.splits > 1 {
+		s.arrived = b.Shared(kernel.U32, 1)
+	}
+	if k.gain != nil {
+		s.rstd = b.Shared(kernel.F32, k.wide)
+		if k.splits == 1 {
+			s.squares = b.Shared(kernel.F32, k.wide*k.k/128)
+		}
+	}
+	return s
+}
+
+// wideStep is a product of a block, of a run or, if scales are fine, of half of it. Runs in slots of even number come
+// first, as their exponents may be others. Accumulators take turns. One is not cleared between its steps: a step is
+// multiplied by the difference of its scale and the one that follows it there. It is cleared before the sum could leave
+// the mantissa of a window, or the exponent changes.
+type wideStep struct {
+	slot, half int
+	scale      int  // number of the step's scale
+	clear      bool // the accumulator is cleared before it
+	next       int  // number of the next scale of the accumulator; -1 if it is cleared before that
+}
+
+func wideSteps(f *weight.FixedFormat, sets int) (steps []wideStep) {
+	const most = 1<<22 - 1 // magnitude of the sums in a window
+	long := most / (f.Largest * weight.FixedMost * 32 / f.Halves())
+	since := make([]int, sets) // steps since an accumulator was cleared
+	for i := range weight.FixedRuns {
+		slot := i%4*2 + i/4
+		for half := range f.Halves() {
+			n := len(steps)
+			s := wideStep{slot, half, f.Run(slot)*f.Halves() + half, true, -1}
+			if n >= sets && since[n%sets] < long && f.Exponents[slot%2] == f.Exponents[steps[n-sets].slot%2] {
+				s.clear, steps[n-sets].next = false, s.scale
+			} else {
+				since[n%sets] = 0
+			}
+			since[n%sets]++
+			steps = append(steps, s)
+		}
+	}
+	return steps
+}

@@ -1,0 +1,451 @@
+package matmul
+
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+)
+
+// wideTask is the kernel of one projection while it is built.
+type wideTask struct {
+	*fixedTask
+	wideShared
+	kernel gemmWide
+}
+
+// minusZero changes no sum.
+var minusZero = math.Float32frombits(1 << 31)
+
+// matrices is how many matrices of 8 columns there are.
+func (r *wideTask) matrices() int { return r.wide / fixedColumns }
+
+// roundAll rounds the workgroup's blocks of x, of which the first is given: a subgroup 8 columns of a block at a time.
+func (r *wideTask) roundAll(first kernel.Value) {
+	b := r.b
+	blocks := b.U32(uint32(r.kernel.held()))
+	if r.blocks()%r.kernel.held() != 0 { // the last chunk has fewer
+		blocks = b.Min(blocks, b.Sub(r.blocks(), first))
+	}
+	atOnce := 1
+	if r.blocks()%r.kernel.held() == 0 && r.kernel.held()*r.matrices()%(2*r.groups) == 0 { // nobody has one alone
+		atOnce = 2
+	}
+	b.ForRolled(r.group, b.Mul(blocks, r.matrices()), atOnce*r.groups, func(i kernel.Value) {
+		var finish []func()
+		for n := range atOnce {
+			finish = append(finish, r.roundOne(first, b.Add(i, n*r.groups)))
+		}
+		for _, do := range finish {
+			do()
+		}
+	})
+}
+
+// roundOne loads the i-th block of 8 columns of x, of which the first is given, and returns what rounds it.
+func (r *wideTask) roundOne(first, i kernel.Value) func() {
+	b := r.b
+	local, column := b.Div(i, r.matrices()), b.Add(b.Mul(b.Mod(i, r.matrices()), fixedColumns), r.place)
+	loaded := r.loadX(b.Add(first, local), column, column, nil)
+	return func() {
+		at := b.Add(b.Mul(local, wideVecs*r.wide), column)
+		put := func(where int, word kernel.Operand) { r.x.StoreElem(b.Add(at, where*r.wide), r.quad, word) }
+		_, sums := r.rounded(loaded, func(scale kernel.Value) {
+			b.If(b.Eq(r.quad, 0), func() {
+				r.scales.StoreElem(b.Add(b.Mul(local, r.wide/2), b.Shr(column, 1)), b.And(column, 1), scale)
+			})
+		}, func(run, i int, n kernel.Value) {
+			for half, word := range r.pairs(n) {
+				put(4*run+2*i+half, word)
+			}
+		})
+		for i, words := range r.totalsOf(sums) {
+			for half, word := range words {
+				put(wideTotals+2*i+half, word)
+			}
+		}
+	}
+}
+
+// inSeries computes the workgroup's tiles, some at a time.
+func (r *wideTask) inSeries() {
+	b := r.b
+	left := b.Div(b.Add(b.Sub(r.p.width, r.col), r.each()-1), r.each())
+	turns := b.Div(b.Add(b.Min(r.series, left), r.groups-1), r.groups)
+	first := b.U32(0)
+	r.real = b.Bool(true)
+	if r.split != nil {
+		first = b.Mul(r.split.index, fixedChunk)
+	}
+	next := r.each() * r.groups // from tile to tile of a subgroup
+	col := b.Add(r.col, b.Mul(r.group, r.each()))
+	parts := r.kernel.parts()
+	each := site.CeilDiv(r.kernel.turns(), parts)
+	part := func(i kernel.Value) (n, from, to kernel.Value) { // the i-th of the workgroup
+		n = b.Mod(b.Add(r.split.index, i), parts)
+		return n, b.Mul(n, each), b.Min(turns, b.Add(b.Mul(n, each), each))
+	}
+	firstOf := func(i kernel.Value) kernel.Value { // turn of the i-th part, or of the next one that has any
+		_, from, _ := part(i)
+		return b.Select(b.Lt(from, turns), from, 0)
+	}
+	begin := col
+	if r.split != nil {
+		begin = b.Add(col, b.Mul(firstOf(b.U32(0)), next))
+	}
+	held := hold(b, r.rowsAt(begin, nil).load(first)) // before x, which is nearer
+	r.roundAll(first)
+	b.Barrier()
+	if r.gain != nil && r.split == nil {
+		r.scaleColumns()
+		b.Barrier()
+	}
+	t := &wideTiles{wideTask: r, first: first, col: col, next: next, turns: turns, held: held}
+	for range r.kernel.shape.sets {
+		var set []*kernel.Var
+		for range r.matrices() {
+			set = append(set, b.Var(sumMatrix, b.MatFill(sumMatrix, 0)))
+		}
+		t.sets = append(t.sets, set)
+	}
+	for range 4 * r.matrices() {
+		t.sums = append(t.sums, b.Var(kernel.F32, minusZero))
+		if r.waiting == nil {
+			t.waits = append(t.waits, b.Var(kernel.F32, minusZero))
+		}
+	}
+	if r.split == nil {
+		b.ForRolled(0, turns, 1, func(i kernel.Value) {
+			t.compute(i, b.Select(b.Lt(b.Add(i, 1), turns), b.Add(i, 1), i))
+			r.endTile(t.colOf(i), t.take())
+		})
+		return
+	}
+	b.ForRolled(0, parts, 1, func(i kernel.Value) {
+		n, from, to := part(i)
+		after := firstOf(b.Add(i, 1))
+		b.ForRolled(from, to, 1, func(i kernel.Value) {
+			next := b.Add(i, 1)
+			t.compute(i, b.Select(b.Lt(next, to), next, after))
+			at := r.tileLeft(r.split.index, t.tileOf(i))
+			for j := range r.matrices() {
+				r.split.partial.Store(b.Add(at, j*fragment.Lanes), b.Vec(t.take4(j)...))
+			}
+		})
+		counter := b.Add(b.Mul(r.split.counter(b, r.gemmFixed), parts), n)
+		b.If(site.LastBlockBy(b, r.arrived, r.split.arrivals, counter, b.U32(uint32(r.splits))), func() {
+			r.scaleSplit()
+			b.ForRolled(from, to, 1, func(i kernel.Value) {
+				sums := make([]kernel.Value, r.matrices())
+				for chunk := range r.chunks() {
+					at := r.tileLeft(b.U32(uint32(chunk)), t.tileOf(i))
+					for j := range sums {
+						sums[j] = weight.Plus(b, sums[j], r.split.partial.Load(lane.F32x4, b.Add(at, j*fragment.Lanes)))
+					}
+				}
+				var list []kernel.Value
+				for _, v := range sums {
+					list = append(list, lane.Elements(b, v)...)
+				}
+				r.endTile(t.colOf(i), list)
+			})
+		})
+	})
+}
+
+// tileLeft is where the lane's sums of a tile of a chunk begin, in vec4, of which each lane of a subgroup has one.
+func (r *wideTask) tileLeft(chunk, tile kernel.Value) kernel.Value {
+	b := r.b
+	return b.Add(b.Div(r.leftOf(chunk), 4), b.Mul(tile, fixedSide*r.wide/4), r.lane)
+}
+
+// wideTiles goes through the tiles of a workgroup.
+type wideTiles struct {
+	*wideTask
+	first kernel.Value // block of x
+	col   kernel.Value // first output of each matrix of the subgroup's first tile
+	next  int          // outputs from tile to tile
+	turns kernel.Value
+	held  fixedHeld
+	sets  [][]*kernel.Var
+	sums  []*kernel.Var // of the lane in a tile, by matrix of 8 columns, row, column
+	waits []*kernel.Var // of a block, if they do not wait in shared memory
+}
+
+func (t *wideTiles) tileOf(turn kernel.Value) kernel.Value {
+	return t.b.Add(t.b.Mul(turn, t.gemmFixed.groups), t.group)
+}
+
+func (t *wideTiles) colOf(turn kernel.Value) kernel.Value {
+	return t.b.Add(t.col, t.b.Mul(turn, t.next))
+}
+
+// take returns the sums of the tile, and clears them.
+func (t *wideTiles) take() (list []kernel.Value) {
+	for j := range t.matrices() {
+		for _, v := range t.take4(j) {
+			list = append(list, v.(kernel.Value))
+		}
+	}
+	return list
+}
+
+// take4 is take of a matrix.
+func (t *wideTiles) take4(j int) (list []kernel.Operand) {
+	for _, v := range t.sums[4*j : 4*j+4] {
+		list = append(list, v.Get())
+		v.Set(minusZero)
+	}
+	return list
+}
+
+// compute adds up the tile of a turn. The weights of the next one are loaded meanwhile.
+func (t *wideTiles) compute(turn, after kernel.Value) {
+	b, r, col := t.b, t.wideTask, t.colOf(turn)
+	held := r.kernel.held()
+	b.ForRolled(0, held, 1, func(local kernel.Value) {
+		last := b.Eq(b.Add(local, 1), held)
+		next := r.rowsAt(b.Select(last, t.colOf(after), col), nil).load(b.Select(last, t.first, r.there(b.Add(t.first, local, 1))))
+		values := r.wideBlock(r.rowsAt(col, nil), t.held.words(), local, t.sets, func(slot int) { t.held.follow(next, slot) })
+		if r.blocks()%held != 0 {
+			real := b.Lt(b.Add(t.first, local), r.blocks())
+			for e, v := range values {
+				values[e] = b.Select(real, v, minusZero)
+			}
+		}
+		b.IfElse(b.Eq(b.And(local, 1), 0), func() { t.wait(values) }, func() {
+			for e, v := range t.waited() {
+				t.sums[e].Set(b.Add(t.sums[e].Get(), b.Add(v, values[e])))
+			}
+		})
+	})
+}
+
+// wait keeps the sums of a block for its neighbour, which takes them with waited.
+func (t *wideTiles) wait(values []kernel.Value) {
+	for e, v := range values {
+		if t.waiting == nil {
+			t.waits[e].Set(v)
+		} else if e%4 == 0 {
+			t.waiting.Store(t.waitsAt(e/4), t.b.Vec(operands(values[e:e+4])...))
+		}
+	}
+}
+
+func (t *wideTiles) waited() (values []kernel.Value) {
+	if t.waiting == nil {
+		for _, v := range t.waits {
+			values = append(values, v.Get())
+		}
+		return values
+	}
+	for j := range t.matrices() {
+		values = append(values, lane.Elements(t.b, t.waiting.Load(t.waitsAt(j)))...)
+	}
+	return values
+}
+
+// waitsAt is where the lane's sums of a matrix wait.
+func (t *wideTiles) waitsAt(j int) kernel.Value {
+	return t.b.Add(t.lane, t.b.Mul(t.group, fragment.Lanes), j*t.kernel.room)
+}
+
+// there is a block, or the last one behind it.
+func (r *wideTask) there(block kernel.Value) kernel.Value {
+	if r.blocks()%r.kernel.held() == 0 {
+		return block
+	}
+	return r.b.Min(block, r.blocks()-1)
+}
+
+// wideBlock is superBlock for all columns: the lane's sums of the block whose x is that number, by matrix of 8 columns,
+// row, column.
+func (r *wideTask) wideBlock(rows fixedRows, words [2][]kernel.Value, local kernel.Value, sets [][]*kernel.Var, follow func(slot int)) []kernel.Value {
+	b, f := r.b, r.format
+	at := b.Mul(local, wideVecs*r.wide)
+	multiply := func(set int, products ...kernel.GroupProduct) { b.MatGroupAdd(sets[set], r.x, r.wide, products...) }
+	product := func(a kernel.Value, where int) kernel.GroupProduct {
+		return kernel.GroupProduct{A: a, At: b.Add(at, where*r.wide)}
+	}
+	clear := func(set int, to float32) {
+		for _, v := range sets[set] {
+			v.Set(b.MatFill(sumMatrix, to))
+		}
+	}
+	steps := wideSteps(f, len(sets))
+	var scales [2]weight.SuperScales
+	total := make([]kernel.Value, 4*r.matrices())
+	for h := range scales {
+		scales[h] = rows[h].Super(words[h])
+		start := r.startOf(scales[h].Scales, steps)
+		for e := range total {
+			if e%4/2 == h {
+				total[e] = start
+			}
+		}
+	}
+	rest := b.MatPairs(weightMatrix, r.minimumPairs(scales)...)
+	follow(-1)
+	absorb := func(n int) {
+		var factors [2]kernel.Value
+		for h := range factors {
+			factors[h] = r.scaleByte(scales[h].Scales, steps[n].scale)
+			if next := steps[n].next; next >= 0 {
+				factors[h] = b.Sub(factors[h], r.scaleByte(scales[h].Scales, next))
+			}
+		}
+		for j, v := range sets[n%len(sets)] {
+			for e := range 4 {
+				total[4*j+e] = b.Add(total[4*j+e], b.Mul(factors[e/2], b.Bitcast(kernel.U32, v.Elem(e))))
+			}
+		}
+	}
+	var matrices [][]kernel.GroupProduct // by step
+	prepare := func(n int) {
+		if n == len(steps) || steps[n].half > 0 {
+			return
+		}
+		slot := steps[n].slot
+		codes := r.codes(rows, words, slot)
+		var two []kernel.GroupProduct
+		for i := range 2 {
+			a := b.MatPairs(weightMatrix, codes[0][2*i], codes[0][2*i+1], codes[1][2*i], codes[1][2*i+1])
+			two = append(two, product(a, 4*f.Run(slot)+2*i))
+		}
+		if f.Fine {
+			matrices = append(matrices, two[:1], two[1:])
+		} else {
+			matrices = append(matrices, two)
+		}
+	}
+	end := func(n int) { // of a step
+		absorb(n)
+		if steps[n].half == f.Halves()-1 {
+			follow(steps[n].slot)
+		}
+	}
+	prepare(0)
+	before := len(sets) - 1 // steps that are under way while one is read
+	for n, step := range steps {
+		if step.clear {
+			clear(n%len(sets), window(f.Exponents[step.slot%2]))
+		}
+		multiply(n%len(sets), matrices[n]...)
+		prepare(n + 1)
+		b.MatGroupWait(before)
+		if n >= before {
+			end(n - before)
+		}
+	}
+	b.MatGroupWait(0)
+	for n := len(steps) - before; n < len(steps); n++ {
+		end(n)
+	}
+	begin := float32(0)
+	if f.Bias != 0 {
+		begin = window(0)
+	}
+	var totals [2][]kernel.Value // products with upper and lower ones
+	read := func(i int) {
+		b.MatGroupWait(0)
+		for _, v := range sets[i%len(sets)] {
+			for e := range 4 {
+				totals[i] = append(totals[i], v.Elem(e))
+			}
+		}
+	}
+	for i := range totals {
+		clear(i%len(sets), begin)
+		multiply(i%len(sets), product(rest, wideTotals+2*i))
+		if len(sets) == 1 {
+			read(i)
+		}
+	}
+	if len(sets) > 1 {
+		read(0)
+		read(1)
+	}
+	return r.numbers(scales, local, total, totals[0], totals[1])
+}
+
+// startOf returns what takes the windows of all steps out of the sum: where an accumulator is cleared, they add up to
+// the scale of the step behind.
+func (r *wideTask) startOf(scales []kernel.Value, steps []wideStep) kernel.Value {
+	b, f := r.b, r.format
+	var sums [2]kernel.Value
+	for _, s := range steps {
+		if s.clear {
+			i := s.slot % 2
+			if f.Exponents[0] == f.Exponents[1] {
+				i = 0
+			}
+			sums[i] = weight.Plus(b, sums[i], r.scaleByte(scales, s.scale))
+		}
+	}
+	var start kernel.Value
+	for i, n := range sums {
+		if n != (kernel.Value{}) {
+			start = weight.Plus(b, start, b.Mul(n, -math.Float32bits(window(f.Exponents[i]))))
+		}
+	}
+	return start
+}
+
+// numbers makes floats of the integer sums of a block. The others are the products of minimums, or of
+// scales where there is a bias, with the upper and the lower totals of x.
+func (r *wideTask) numbers(scales [2]weight.SuperScales, local kernel.Value, total, upper, lower []kernel.Value) []kernel.Value {
+	b := r.b
+	values := make([]kernel.Value, len(total))
+	for j := range r.matrices() {
+		pair := r.scales.Load(b.Add(b.Mul(local, r.wide/2), j*fixedColumns/2, r.quad))
+		for e := range 4 {
+			of, xs, n := scales[e/2], b.Elem(pair, e%2), total[4*j+e]
+			upper, lower := upper[4*j+e], lower[4*j+e]
+			if of.Mins == nil {
+				bias := uint32(r.format.Bias)
+				rest := b.Add(b.Mul(b.Bitcast(kernel.U32, upper), 64*bias), b.Mul(b.Bitcast(kernel.U32, lower), bias))
+				n = b.Sub(n, b.Sub(rest, 65*bias*math.Float32bits(window(0))))
+			}
+			v := b.Mul(b.Mul(of.Factor, xs), b.Convert(kernel.F32, b.Bitcast(kernel.I32, n)))
+			if of.Mins != nil {
+				rest := b.Mul(b.FMA(upper, 64, lower), math.Ldexp(1, -weight.Subnormal)) // minimums are subnormal
+				v = b.FMA(of.Offset, b.Mul(xs, rest), v)
+			}
+			values[4*j+e] = v
+		}
+	}
+	return values
+}
+
+// endTile stores the sums of a tile, whose first output of each matrix is col. All that is added to them is loaded
+// before anything is stored.
+func (r *wideTask) endTile(col kernel.Value, sums []kernel.Value) {
+	b := r.b
+	each := func(do func(row, column, out kernel.Value, own []kernel.Value)) {
+		for j := range r.matrices() {
+			for c := range 2 {
+				column := b.Add(b.Mul(r.quad, 2), j*fixedColumns+c)
+				of := [2]kernel.Value{sums[4*j+c], sums[4*j+2+c]}
+				for from := 0; from < r.each(); from += fixedSide / 2 {
+					var own []kernel.Value
+					for m := range r.p.matrices {
+						own = append(own, of[(m*r.each()+from)/8])
+					}
+					do(r.rowOf(column), column, b.Add(col, from, r.place), own)
+				}
+			}
+		}
+	}
+	var residuals [][]kernel.Value
+	each(func(row, _, out kernel.Value, _ []kernel.Value) {
+		residuals = append(residuals, r.p.loadResiduals(b, row, b.Min(out, b.Sub(r.p.width, 1))))
+	})
+	each(func(row, column, out kernel.Value, own []kernel.Value) {
+		more := residuals[0]
+		residuals = residuals[1:]
+		b.If(b.Lt(out, r.p.width), func() { r.p.store(b, own, r.scaleOf(column), more, row, out) })
+	})
+}

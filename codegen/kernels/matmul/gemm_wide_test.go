@@ -1,0 +1,85 @@
+package matmul_test
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// TestGemmWide holds that products of four subgroups give 16, 32 and 64 rows the bits that gemv gives one. What groups
+// have in common is tried by turns.
+func TestGemmWide(t *testing.T) {
+	on := ringTarget
+	on.CUDA, on.Groups = 90, true
+	groups := map[string]func(w *work, d ir.DType, k int) []*ir.Value{
+		"gate and up": fixedGroups["gate and up"], "residual": fixedGroups["residual"],
+		"two": func(w *work, d ir.DType, k int) []*ir.Value {
+			one, bias, other := w.matrix(d, 75, k), w.vector("bias", 75), w.matrix(ir.Q6_K, 16, k)
+			x := w.op("fixed12", nil, w.zeros(k))
+			return []*ir.Value{w.op("linear", nil, x, one, bias), w.op("linear", nil, x, other)}
+		},
+	}
+	groups["many"] = func(w *work, d ir.DType, k int) []*ir.Value {
+		m, few, gain := w.matrix(d, 300, k), w.matrix(d, 200, k), w.vector("gain", k)
+		x := w.op("rmsnorm", ir.Attrs{{Name: "eps", Value: 1e-5}, {Name: "group", Value: int64(k)}}, w.zeros(k), gain)
+		x = w.op("fixed12", nil, x)
+		return []*ir.Value{w.op("linear", nil, x, m), w.op("linear", nil, x, few)}
+	}
+	names := []string{"gate and up", "residual", "two"}
+	formats := []ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K}
+	for i, d := range formats {
+		for j, blocks := range []int{2, 5, 9} { // a pair; a chunk, and one of less; more tiles than a workgroup has at once
+			name := names[(i+j)%len(names)]
+			rows := []int{16, 32, 64}[(i+2*j)%3]
+			if blocks == 9 {
+				name = "many"
+			}
+			t.Run(fmt.Sprint(d, " ", blocks, " ", rows, " ", name), func(t *testing.T) {
+				t.Parallel()
+				var want [][]byte
+				for turn, cols := range []int{rows, rows, 1} {
+					on := on
+					on.Groups = turn == 0
+					w := newWork(t, cols, cols)
+					w.f.Class, w.f.Sequences, w.f.Run = ir.ExactStep, ir.ManySequences, min(cols, 8)
+					out := groups[name](w, d, 256*blocks)
+					family := "gemv "
+					var counts *ir.Value
+					if cols > 1 {
+						family = []string{"gemm_wide ", "gemm_fixed "}[turn]
+						counts = w.makeWorkspace(&on, out...)
+					}
+					found := false
+					for _, c := range w.candidates(&on, out...) {
+						if !strings.HasPrefix(c.Kernel, family) {
+							continue
+						}
+						found = true
+						got := kerneltest.InterpretOnly(w.t, c, w.sizes, w.data)
+						if turn == 0 && c.Grid[1] != max(1, (blocks+3)/4) {
+							t.Errorf("%s: %d workgroups share a row", c.Kernel, c.Grid[1])
+						}
+						if c.Grid[1] > 1 && !bytes.Equal(got[counts], w.data[counts]) {
+							t.Errorf("the counters are %v at the end", got[counts])
+						}
+						for n, y := range out {
+							if turn == 0 {
+								want = append(want, got[y])
+							} else if size := len(got[y]); !bytes.Equal(got[y], want[n][:size]) {
+								t.Errorf("%s: output %d has other bits than with %d rows", c.Kernel, n, rows)
+							}
+						}
+						break
+					}
+					if !found {
+						t.Fatalf("%d rows: no %s", cols, family)
+					}
+				}
+			})
+		}
+	}
+}
