@@ -175,7 +175,7 @@ func (r *Report) state() string {
 	return fmt.Sprintf(", recurrent state %s", units.Bytes(r.State))
 }
 
-// rate writes a prediction with the digits that it is good for.
+// speed writes a prediction with the digits that it is good for.
 func speed(perSecond float64) string {
 	if perSecond < 1000 {
 		return fmt.Sprintf("%.3g", perSecond)

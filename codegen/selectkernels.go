@@ -73,7 +73,7 @@ func sitesOf(p *ir.Program, t *target.Target) ([]*site, error) {
 
 // selectKernels chooses a candidate for every group: the one that was best when the
 // target was tuned; for other sites, with an oracle, the one that the cost model
-// predicts to be fastest; else the first, since families offer their best guess first.
+// predicts to be fastest; else the first of those that package strategy ranks.
 func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choice) (chosen, error) {
 	p.Target = t.Name
 	if t.IsHost() {

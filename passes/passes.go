@@ -1,6 +1,6 @@
-// Package passes is the pass table of the compiler and the passes that need no
-// target: they turn the program of stage import into fused, scheduled and placed
-// functions. Package codegen adds the passes of stage specialize.
+// Package passes is the pass table of the compiler and the passes that know of a target only what Device tells: they
+// turn the program of stage import into fused, scheduled and placed functions. Package codegen joins them with its own
+// (passTable): LayWeights, the first of all, and those of stage specialize.
 package passes
 
 import (

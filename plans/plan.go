@@ -43,7 +43,7 @@ type Header struct {
 	Model    Model
 	Ctx      int    // positions a sequence slot holds
 	Slots    int    // sequence slots
-	KV       string // dtype of the KV cache: "f16", "f32" or "q8_0"; "none" without
+	KV       string // dtype of the KV cache, such as "f16" (ir.CacheTypeNames); "none" without
 	MaxRows  int    // rows of the widest entry; extent of the step block's arrays
 	Ring     int    // entries of the output ring
 }
@@ -142,7 +142,7 @@ func (e *Entry) Exact() bool { return e.Class == ir.ExactStep.String() }
 
 // Dispatch is one kernel launch: pipeline, arguments, grid.
 type Dispatch struct {
-	Site     string // call site, such as "blk.0.qkv"
+	Site     string // call site, such as "blk.0.attn_q+attn_k+attn_v"
 	Pipeline int
 	Grid     [3]int
 	Args     []Arg
@@ -153,10 +153,10 @@ type Dispatch struct {
 	Mixes    bool   // the kernel takes rows of different sequences in a step; not said where no op uses slots
 }
 
-// Arg is one address in the push constants and what the dispatch does there.
+// Arg is one address that a kernel takes, and what the dispatch does there.
 type Arg struct {
 	Name   string // operand name in the kernel
-	Space  string // "weight", "arena", "kv", "table", "step", "io"
+	Space  string // "weight", "table", "arena", "kv", "state", "step", "io"
 	Region string // weight or region name; empty for arena
 	Offset int64
 	Bytes  int64 // extent that the dispatch may touch
@@ -200,5 +200,5 @@ type Cost struct {
 type Times struct {
 	Bytes      float32 // to move the bytes at the target's bandwidth
 	Operations float32 // to compute at the target's rate
-	Stage      float32 // launch and barrier, once for the dispatches of a step
+	Stage      float32 // launch and barrier, for the first dispatch of a stage
 }

@@ -1,5 +1,5 @@
-// Package runtime runs plans: it opens a device, loads weights and drives the
-// token loop.
+// Package runtime is what runs entries of a plan: the interface Executor, a Session over it for one sequence, and tools
+// that measure, profile and tune. Package device opens executors, package engine serves text.
 package runtime
 
 import (

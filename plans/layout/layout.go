@@ -7,6 +7,7 @@
 //   - packed does the same and puts the bits of codes in an order that kernels take apart
 //     with few operations: all other block formats. Some fields become whole bytes (q3_k, iq4_xs: up to 4 %
 //     more than the file). The digits of tq1_0 go to other bytes, so that each run of 32 has its own.
+//   - rows16, for matrices on processors, interleaves 16 rows of q4_0, q8_0, q4_k, q5_k and q6_k.
 //
 // A plane holds its field for every block of the tensor in row-major order and
 // starts at a multiple of 16 bytes. What lies between planes and after the last
@@ -34,7 +35,7 @@ const maxBytes = 1 << 46
 
 // Recipe is one row of the layout table: what becomes of one dtype.
 type Recipe struct {
-	Name   string // "raw", "planes", "packed"
+	Name   string // "raw", "planes", "packed", "rows16"
 	DType  ir.DType
 	Format string // what kernels switch on: the name of the dtype
 	Group  int    // elements that share one scale; 1 for plain types
@@ -54,7 +55,7 @@ type field struct {
 	fill func(dst, block []byte)
 }
 
-// For returns the recipe of dtype d; false if no kernel can read d.
+// For returns the recipe of dtype d that all targets can read, not rows16; false if no kernel can read d.
 func For(d ir.DType) (Recipe, bool) {
 	for _, r := range recipes {
 		if r.DType == d {

@@ -22,7 +22,7 @@ type function struct {
 	handle    uintptr
 	workgroup int
 	shared    int // bytes of shared memory that it asks for
-	// Registers are those of a lane, Local the bytes of what did not fit into them.
+	// registers are those of a lane, local the bytes of what did not fit into them.
 	registers, local int
 }
 

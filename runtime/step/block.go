@@ -25,7 +25,7 @@ var columns = [...]struct {
 // Block is what a step is run on. The zero value has no rows.
 type Block struct {
 	Rows  []Row
-	Count int32 // ids that were chosen before
+	Count int32 // ids that were chosen before; 0 but in verify: the ids of a submission begin at the start of @out
 
 	data []int32 // of a column, on its way into an executor
 }

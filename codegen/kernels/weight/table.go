@@ -8,8 +8,8 @@ import (
 	"github.com/zincc-dev/zincc/plans/layout"
 )
 
-// Layout is one row of the table of layouts: the views that kernels have of weights in a layout of package
-// layout. A nil view does not exist; Without says why.
+// Layout is one row of the table of layouts: the views that kernels have of weights of a type, as package
+// layout lays it out. A nil view does not exist; Without says why.
 type Layout struct {
 	Name string // what layout.Format returns
 	// Floats are the views as floats, which every layout has. FormatOf takes the first that fits the length of

@@ -68,8 +68,8 @@ func Tables(ctx context.Context, plan *plans.Plan, write Writer) error {
 	return nil
 }
 
-// Part is the bytes of a piece. One thread alone fills less than the bus takes, and
-// reads less than the disk gives of a file that the system does not hold.
+// Part is the bytes of a piece of Fill. One thread alone reads less than the disk gives of a file that the system does
+// not hold.
 const Part = 1 << 20
 
 // Fill fills p, which begins at at, in pieces, on all processors.
