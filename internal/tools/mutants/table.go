@@ -67,7 +67,7 @@ var mutants = []mutant{
 	{"sorted rows are read behind the list's end", "codegen/kernels/matmul/gemm.go",
 		"t.sorted.target(b.Min(r, b.Sub(t.rows, 1)))", "t.sorted.target(r)", "codegen/kernels/matmul", "TestExpertGemm/f16"},
 	{"subgroups without a block store sums of squares", "codegen/kernels/matmul/gemm_fixed_x.go",
-		"b.And(b.Lt(r.place, r.columns), r.real)", "b.Lt(r.place, r.columns)", "codegen/kernels/matmul", "TestGemmFixed/q4_k_19"},
+		"b.And(b.Lt(column, r.columns), r.real)", "b.Lt(column, r.columns)", "codegen/kernels/matmul", "TestGemmFixed/q4_k_19"},
 	{"tiles without a row keep what was there", "codegen/kernels/matmul/gemm_fragment.go",
 		"\t\t\tk.clearTiles(b, a, none)\n", "", "codegen/kernels/matmul", "TestGemmWgmmaTile"},
 	{"norms: pieces are read before all rows are there", "codegen/kernels/rowwise/rownorm_tile.go",
