@@ -10,7 +10,7 @@ export CGO_ENABLED = 0
 # Tests run on Mesa's Vulkan for the CPU, unless another driver is named.
 TEST_DRIVER := $(or $(VK_DRIVER_FILES),/usr/share/vulkan/icd.d/lvp_icd.json)
 
-.PHONY: build install release run test test-all test-left vkcheck packages lint race race-server generate objects digests headers verify-tiny mutants emulate fuzz interrupts conform conform-node conform-hub conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
+.PHONY: build install release run test test-all test-left vkcheck packages lint race race-server generate objects digests headers verify-tiny mutants emulate emulate-kernels emulate-plans fuzz interrupts conform conform-node conform-hub conform-agents conform-peer bench bench-gpu bench-serve tune tune-amd clean
 
 build:
 	$(GO) build -o bin/ ./cmd/...
@@ -92,7 +92,12 @@ objects:
 # AMD's machine code of every kernel that the tests of kernels know, and of plans of all models in testdata, executed without a card:
 # docs/backends/amd.md
 emulate:
+	$(MAKE) -j2 emulate-kernels emulate-plans
+
+emulate-kernels:
 	VK_DRIVER_FILES=$(TEST_DRIVER) $(GO) test -short -timeout 60m -vet=off $(addprefix ./codegen/kernels/,matmul attention recurrent rowwise) -emulate
+
+emulate-plans:
 	$(GO) test -vet=off -timeout 60m ./codegen/radv/emulate -whole
 
 # Breaks the source in known ways, one at a time, and wants a test to fail: docs/testing.md
