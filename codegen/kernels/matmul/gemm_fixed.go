@@ -54,11 +54,7 @@ func GemmFixedCandidates(s *site.Site) []site.Candidate {
 	if k == nil {
 		return nil
 	}
-	workspace := 0
-	if k.workspace != nil {
-		workspace = int(k.workspace.Type.Last())
-	}
-	if workspace != k.workspaceWidth() {
+	if !k.hasWorkspace(k.workspaceWidth()) {
 		return nil
 	}
 	list := []site.Candidate{k.candidate()}

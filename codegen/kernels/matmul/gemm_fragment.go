@@ -52,14 +52,10 @@ func GemmFragmentCandidates(s *site.Site) []site.Candidate {
 
 // offers returns the candidates for the tiles that need just the workspace that the group has.
 func (g *linearGroup) offers(s *site.Site, tiles []fragmentTile, step site.Extent) []site.Candidate {
-	workspace := 0
-	if g.workspace != nil {
-		workspace = int(g.workspace.Type.Last())
-	}
 	var list []site.Candidate
 	for _, t := range tiles {
 		k := gemmFragment{g, t, step, s.Target.Wave, t.rows, nil}
-		if workspace != k.workspaceWidth() {
+		if !g.hasWorkspace(k.workspaceWidth()) {
 			continue
 		}
 		if k.splits > 1 {

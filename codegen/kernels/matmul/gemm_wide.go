@@ -42,11 +42,7 @@ func GemmWideCandidates(s *site.Site) []site.Candidate {
 	if k == nil {
 		return nil
 	}
-	workspace := 0
-	if k.workspace != nil {
-		workspace = int(k.workspace.Type.Last())
-	}
-	if workspace != k.workspaceWidth() {
+	if !k.hasWorkspace(k.workspaceWidth()) {
 		return nil
 	}
 	return []site.Candidate{k.candidate()}

@@ -73,6 +73,14 @@ type weights struct {
 	from        int                // of an expert's rows, or those of parts, the first that counts
 }
 
+// hasWorkspace reports whether the group has a workspace of so many elements a row; 0: none.
+func (g *linearGroup) hasWorkspace(width int) bool {
+	if g.workspace == nil {
+		return width == 0
+	}
+	return int(g.workspace.Type.Last()) == width
+}
+
 // matchLinear returns the site's group as a linearGroup, nil if it is none or has
 // what the kernels cannot do.
 func matchLinear(s *site.Site) *linearGroup {
