@@ -8,7 +8,7 @@ import (
 // State is a copy of recurrent state, held by the executor.
 type State interface {
 	Bytes() int64
-	Free()
+	Free() // once is enough
 }
 
 // Checkpoint is a place in a sequence that the session can go back to.
@@ -47,7 +47,7 @@ func (s *Session) Restore(ctx context.Context, c *Checkpoint) error {
 	if !s.Holds(c) {
 		return fmt.Errorf("the checkpoint at position %d is too far back: caches of layers with a window hold only positions behind %d", c.pos, s.plan.Memory.First(s.end))
 	}
-	if err := s.exec.RestoreState(ctx, c.state); err != nil {
+	if err := s.exec.RestoreState(ctx, c.state, s.plan.Memory.Checkpoint(0, c.pos)); err != nil {
 		return err
 	}
 	if s.pos = c.pos; s.pos == 0 {

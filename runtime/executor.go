@@ -23,9 +23,12 @@ type Executor interface {
 	// until the next one.
 	Ints(region string) ([]int32, error)
 	Floats(region string) ([]float32, error)
-	// SaveState copies parts of the recurrent state, RestoreState writes them back.
+	// SaveState copies parts of caches and states, RestoreState writes the copy to spans of the same sizes in the same
+	// order: those that it was made of, or another sequence's.
 	SaveState(ctx context.Context, spans []plans.Span) (State, error)
-	RestoreState(ctx context.Context, s State) error
+	RestoreState(ctx context.Context, s State, to []plans.Span) error
+	// Copy copies parts of caches and states to others, of the same sizes in the same order, which do not overlap them.
+	Copy(ctx context.Context, to, from []plans.Span) error
 	Close() error
 }
 

@@ -55,8 +55,13 @@ func Scripted(t testing.TB, name string, ctx, slots int, answer func(prompt stri
 	}}
 }
 
+// scriptRow is what a token of a slot counts as in its cache, in bytes.
+const scriptRow = 4
+
 func scriptedPlan(vocab plans.Vocab, ctx, slots int) *plans.Plan {
 	p := &plans.Plan{Header: plans.Header{Ctx: ctx, Slots: slots, Ring: 256, Model: plans.Model{Arch: "script", Vocab: len(vocab.Tokens)}}, Program: &ir.Program{}, Vocab: vocab}
+	p.Memory.KV = []plans.Region{{Name: "tokens", Bytes: scriptRow * int64(slots) * int64(ctx), Kept: &plans.Kept{Kind: ir.KeepPositions.String(), Sequences: slots, Rows: ctx, RowBytes: scriptRow, Back: ctx}}}
+	p.Program.Globals = []*ir.Value{{Name: "tokens", Class: ir.KV, Type: ir.MakeType(ir.F32, ir.Dim(slots), ir.L, scriptRow/4)}}
 	for _, e := range []struct {
 		kind string
 		rows int
@@ -174,6 +179,17 @@ func (x *script) SaveState(context.Context, []plans.Span) (runtime.State, error)
 	return nil, errors.New("a script has no state")
 }
 
-func (x *script) RestoreState(context.Context, runtime.State) error {
+// Copy copies the tokens of a slot to another.
+func (x *script) Copy(_ context.Context, to, from []plans.Span) error {
+	for i := range to {
+		t, f := to[i].Offset/scriptRow, from[i].Offset/scriptRow
+		ctx := int64(x.plan.Header.Ctx)
+		own, other := &x.slots[t/ctx], &x.slots[f/ctx]
+		own.ids, own.asked = slices.Concat(own.ids[:t%ctx], other.ids[f%ctx:][:to[i].Bytes/scriptRow]), 0
+	}
+	return nil
+}
+
+func (x *script) RestoreState(context.Context, runtime.State, []plans.Span) error {
 	return errors.New("a script has no state")
 }

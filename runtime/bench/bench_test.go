@@ -45,7 +45,7 @@ func (r *recorder) SaveState(context.Context, []plans.Span) (runtime.State, erro
 	return noState{}, nil
 }
 
-func (r *recorder) RestoreState(context.Context, runtime.State) error { return nil }
+func (r *recorder) RestoreState(context.Context, runtime.State, []plans.Span) error { return nil }
 
 type noState struct{}
 

@@ -205,13 +205,13 @@ func TestState(t *testing.T) {
 	}
 	run()
 	run()
-	if err := x.RestoreState(t.Context(), s); err != nil || value() != 1 {
+	if err := x.RestoreState(t.Context(), s, spans); err != nil || value() != 1 {
 		t.Errorf("state %d, %v", value(), err)
 	}
 	s.Free()
 	s.Free()
 	none, err := x.SaveState(t.Context(), nil)
-	if err != nil || none.Bytes() != 0 || x.RestoreState(t.Context(), none) != nil {
+	if err != nil || none.Bytes() != 0 || x.RestoreState(t.Context(), none, nil) != nil {
 		t.Errorf("no state: %v", err)
 	}
 	if _, err := x.SaveState(t.Context(), []plans.Span{{Region: "state", Offset: 6, Bytes: 4}}); err == nil {
@@ -286,7 +286,7 @@ func TestFailures(t *testing.T) {
 			return err
 		}
 		defer s.Free()
-		if err := x.RestoreState(t.Context(), s); err != nil {
+		if err := x.RestoreState(t.Context(), s, []plans.Span{{Region: "state", Bytes: 8}}); err != nil {
 			return err
 		}
 		if _, err = x.Profile(t.Context(), &plan.Entries[0], 2); err != nil {

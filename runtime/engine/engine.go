@@ -108,7 +108,7 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 	if e.prompts, err = newPrompts(plan, o.ITL); err != nil {
 		return nil, err
 	}
-	e.costs = newCosts(plan)
+	e.costs, e.tree = newCosts(plan), newTree(plan, e.prompts)
 	e.recurrent = plan.Memory.Recurrent()
 	for i := range plan.Header.Slots {
 		e.slots = append(e.slots, &slot{index: i})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -63,6 +64,7 @@ type fake struct {
 	ints   map[string][]int32
 	saved  int  // states that were not freed
 	full   bool // there is no memory for states
+	copied int  // rows
 	open   []runtime.Launch
 	log    []launch
 }
@@ -80,13 +82,23 @@ const fakeWindow, fakeRing = 10, 272
 
 // addRings gives a plan a layer that sees a window.
 func addRings(p *plans.Plan) {
-	p.Memory.KV = append(p.Memory.KV, plans.Region{Name: "k", Kept: &plans.Kept{
-		Kind: "ring", Sequences: p.Header.Slots, Rows: fakeRing, RowBytes: 16, Window: fakeWindow, Back: fakeRing - fakeWindow + 1}})
+	addCache(p, "ring", fakeRing, plans.Kept{Kind: "ring", Window: fakeWindow, Back: fakeRing - fakeWindow + 1})
+}
+
+// fakeRow is the bytes of a row of a cache.
+const fakeRow = 16
+
+// addCache gives a plan a cache of so many rows.
+func addCache(p *plans.Plan, name string, rows int, k plans.Kept) {
+	k.Sequences, k.Rows, k.RowBytes = p.Header.Slots, rows, fakeRow
+	p.Memory.KV = append(p.Memory.KV, plans.Region{Name: name, Kept: &k, Bytes: int64(p.Header.Slots) * int64(rows) * fakeRow})
+	p.Program.Globals = append(p.Program.Globals, &ir.Value{Name: name, Class: ir.KV, Type: ir.MakeType(ir.F32, ir.Dim(p.Header.Slots), ir.Dim(rows), fakeRow/4)})
 }
 
 // fakePlan has slots of ctx positions. A row of decode takes 2 ms and more, one of a prompt less.
 func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
-	p := &plans.Plan{Header: plans.Header{Ctx: ctx, Slots: slots, Ring: 256, Model: plans.Model{Vocab: len(fakeVocab.Tokens)}}, Vocab: fakeVocab}
+	p := &plans.Plan{Header: plans.Header{Ctx: ctx, Slots: slots, Ring: 256, Model: plans.Model{Vocab: len(fakeVocab.Tokens)}}, Vocab: fakeVocab, Program: &ir.Program{}}
+	addCache(p, "rows", ctx, plans.Kept{Kind: "positions", Back: ctx})
 	if recurrent {
 		p.Memory.State = []plans.Region{{Name: "state", Kept: &plans.Kept{Kind: "state", Sequences: slots, Rows: 1, RowBytes: 4}}}
 	}
@@ -108,7 +120,7 @@ func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
 func newFake(p *plans.Plan) *fake {
 	x := &fake{plan: p, slow: 1, slots: make([][]row, p.Header.Slots),
 		floats: map[string][]float32{}, ints: map[string][]int32{ir.StepOut: make([]int32, p.Header.Ring)}}
-	if len(p.Memory.KV) > 0 {
+	if len(p.Memory.KV) > 1 {
 		x.rings = make([][]row, p.Header.Slots)
 		for i := range x.rings {
 			x.rings[i] = make([]row, fakeRing)
@@ -266,29 +278,76 @@ func (x *fake) Floats(region string) ([]float32, error) {
 // fakeState is a copy of a recurrent state.
 type fakeState struct {
 	x     *fake
-	slot  int
 	hash  uint64
 	depth int
+	freed bool
 }
 
-func (s *fakeState) Bytes() int64 { return 8 }
-func (s *fakeState) Free()        { s.x.saved-- }
+func (s *fakeState) Bytes() int64 { return 4 }
+
+func (s *fakeState) Free() {
+	if !s.freed {
+		s.freed = true
+		s.x.saved--
+	}
+}
+
+// stateOf is the slot whose state the spans are.
+func stateOf(spans []plans.Span) (slot int, err error) {
+	if len(spans) != 1 || spans[0].Region != "state" {
+		return 0, errors.New("want the one state")
+	}
+	return int(spans[0].Offset / spans[0].Bytes), nil
+}
 
 func (x *fake) SaveState(_ context.Context, spans []plans.Span) (runtime.State, error) {
-	if len(spans) != 1 {
-		return nil, errors.New("want the one state")
+	slot, err := stateOf(spans)
+	if err != nil {
+		return nil, err
 	}
 	if x.full {
 		return nil, errors.New("out of memory")
 	}
 	x.saved++
-	slot := int(spans[0].Offset / spans[0].Bytes)
-	return &fakeState{x, slot, x.states[slot], x.depth[slot]}, nil
+	return &fakeState{x: x, hash: x.states[slot], depth: x.depth[slot]}, nil
 }
 
-func (x *fake) RestoreState(_ context.Context, s runtime.State) error {
+func (x *fake) RestoreState(_ context.Context, s runtime.State, to []plans.Span) error {
+	slot, err := stateOf(to)
+	if err != nil {
+		return err
+	}
 	f := s.(*fakeState)
-	x.states[f.slot], x.depth[f.slot] = f.hash, f.depth
+	if f.freed {
+		return errors.New("the state is freed")
+	}
+	x.states[slot], x.depth[slot] = f.hash, f.depth
+	return nil
+}
+
+// Copy copies rows of slots: a copy that begins behind what the slot holds, or takes what the other does not hold, is
+// an error.
+func (x *fake) Copy(_ context.Context, to, from []plans.Span) error {
+	for i, t := range to {
+		f := from[i]
+		if t.Region != f.Region || t.Bytes != f.Bytes {
+			return fmt.Errorf("%+v to %+v", f, t)
+		}
+		rows := x.plan.Header.Ctx
+		if t.Region == "ring" {
+			rows = fakeRing
+		}
+		a, b, n := int(f.Offset/fakeRow), int(t.Offset/fakeRow), int(t.Bytes/fakeRow)
+		if t.Region == "ring" {
+			copy(x.rings[b/rows][b%rows:][:n], x.rings[a/rows][a%rows:])
+			continue
+		}
+		if own, other := x.slots[b/rows], x.slots[a/rows]; b%rows > len(own) || a%rows+n > len(other) {
+			return fmt.Errorf("rows %d to %d of slot %d, which has %d, to slot %d, which has %d", a%rows, a%rows+n, a/rows, len(other), b/rows, len(own))
+		}
+		x.slots[b/rows] = slices.Concat(x.slots[b/rows][:b%rows], x.slots[a/rows][a%rows:][:n])
+		x.copied += n
+	}
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/cache"
 	"github.com/zincc-dev/zincc/runtime/step"
 )
 
@@ -15,6 +16,7 @@ type loop struct {
 	slots     []*slot
 	running   []*seq // in slots, first come first
 	prompts   *prompts
+	tree      *cache.Tree // what slots hold of prompts
 	costs     costs
 	recurrent bool
 	clock     int64
@@ -43,6 +45,7 @@ func (e *Engine) run() {
 	for _, l := range e.slots {
 		l.forget()
 	}
+	e.tree.Forget()
 }
 
 // prepare ends what is cancelled, lets in what waits, and waits for work; false at the end.
@@ -124,13 +127,8 @@ func (e *Engine) end(s *seq, d *Done) {
 
 // admit gives a sequence a slot.
 func (e *Engine) admit(s *seq) {
-	l, hit, exact := e.place(s.req)
-	s.slot, s.exact, s.admitted = l, exact, time.Now()
-	s.usage.Cached = hit
-	l.begin(s, hit)
-	if hit > 0 && hit != l.at {
-		s.restore = l.state // of hit, where the model has one
-	}
+	s.slot, s.usage.Cached = e.place(s.req)
+	s.slot.seq, s.admitted = s, time.Now()
 }
 
 // fail ends everything: an executor that has failed once is not used again.
@@ -146,6 +144,11 @@ func (e *Engine) step() error {
 	e.spent = 0
 	for _, s := range e.running {
 		for !s.ended && s.reading() {
+			if !s.started {
+				if err := e.start(s); err != nil {
+					return err
+				}
+			}
 			entry, n := e.prompts.step(len(s.slot.tokens), e.stop(s), s.exact)
 			if e.spent > 0 && !e.fits(s, entry, n) {
 				return e.decodeAll(e.decodable())
@@ -196,7 +199,7 @@ func sinceLast(list []*seq) time.Duration {
 // stop is where steps of the prompt must end next, beside cuts: behind a turn that answers go on from there is to be a
 // checkpoint.
 func (e *Engine) stop(s *seq) int {
-	if turn := s.req.Turn; e.recurrent && e.o.ReuseAnswers && turn > len(s.slot.tokens) {
+	if turn := s.req.Turn; e.keepsAnswers() && turn > len(s.slot.tokens) {
 		return turn
 	}
 	return len(s.req.Prompt)

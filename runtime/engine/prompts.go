@@ -17,10 +17,14 @@ type prompts struct {
 	decode  []*plans.Entry // by rows
 	widest  []*plans.Entry // at the cuts, what a piece that begins there may take
 	cuts    []int          // where pieces begin, ascending; the last one is the context
+	costs   []float64      // seconds that a prompt takes up to each cut, as predicted
 }
 
 // margin is how much longer than predicted a step may take before it breaks the bound.
 const margin = 1.25
+
+// unpredicted is what a token counts for, in seconds, where nothing is predicted: there only comparisons matter.
+const unpredicted = 1e-3
 
 // newPrompts cuts the context into pieces of the widest prefill entry whose predicted time leaves room for a step of
 // decoding within the bound; of the narrowest, if none does or nothing is predicted. What steps really take does not
@@ -49,6 +53,7 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 		prefill = []*plans.Entry{decode}
 	}
 	alone := plan.Require.Backend == plans.CPU && itl >= Unhurried
+	spent := 0.0
 	for pos := 0; pos < plan.Header.Ctx; {
 		best := prefill[0]
 		if alone {
@@ -60,10 +65,11 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 				best = e
 			}
 		}
-		p.cuts, p.widest = append(p.cuts, pos), append(p.widest, best)
+		p.cuts, p.widest, p.costs = append(p.cuts, pos), append(p.widest, best), append(p.costs, spent)
+		spent += cmp.Or(best.Predict(pos).Seconds(), unpredicted*float64(best.Run))
 		pos += best.Run
 	}
-	p.cuts = append(p.cuts, plan.Header.Ctx)
+	p.cuts, p.costs = append(p.cuts, plan.Header.Ctx), append(p.costs, spent)
 	return p, nil
 }
 
@@ -71,6 +77,9 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 func (p *prompts) cutBefore(pos int) int {
 	return p.cuts[sort.SearchInts(p.cuts, pos+1)-1]
 }
+
+// cost is how many seconds a prompt takes up to the cut at pos.
+func (p *prompts) cost(pos int) float64 { return p.costs[sort.SearchInts(p.cuts, pos)] }
 
 // isCut says whether a piece begins at pos.
 func (p *prompts) isCut(pos int) bool { return p.cutBefore(pos) == pos }

@@ -120,8 +120,8 @@ func TestFits(t *testing.T) {
 			t.Fatal(err)
 		}
 		prompt := make([]int32, 100)
-		reading := &seq{req: &Request{Prompt: prompt}, slot: &slot{}}
-		answering := &seq{req: &Request{Prompt: prompt}, slot: &slot{tokens: prompt}, last: time.Now()}
+		reading := &seq{started: true, req: &Request{Prompt: prompt}, slot: &slot{}}
+		answering := &seq{started: true, req: &Request{Prompt: prompt}, slot: &slot{tokens: prompt}, last: time.Now()}
 		for _, c := range []struct {
 			rows int
 			took time.Duration

@@ -197,7 +197,8 @@ func TestCompletions(t *testing.T) {
 			if next.err != nil || next.done.Usage.Cached != x.want {
 				t.Errorf("recurrent %v, no memory %v: %d tokens are found, want %d; %v", x.recurrent, x.full, next.done.Usage.Cached, x.want, next.err)
 			}
-			if st := e.Stats(); x.full != (st.Unsaved == 2) || x.full != (st.UnsavedWhy != nil) {
+			// Two turns, and where the second prompt parts from the first.
+			if st := e.Stats(); x.full != (st.Unsaved == 3) || x.full != (st.UnsavedWhy != nil) {
 				t.Errorf("%d states were not kept, %v", st.Unsaved, st.UnsavedWhy)
 			}
 		})

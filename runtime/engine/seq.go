@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
@@ -24,9 +23,10 @@ type seq struct {
 	slot    *slot
 	ending  string // why it is to end
 	ended   bool
-	restore runtime.State // what the slot must get before the prompt goes on
-	exact   bool          // the slot holds what a run without cache would have written
-	next    []int32       // chosen, not yet in the slot: the last one, and before it those of a forced run
+	started bool    // the slot is ready for steps of the sequence
+	exact   bool    // the slot holds what a run without cache would have written
+	parts   int     // where the prompt parts from what was read before
+	next    []int32 // chosen, not yet in the slot: the last one, and before it those of a forced run
 	answer  []int32
 	forced  []int32 // comes next, whatever the logits
 	open    bool    // reasoning
@@ -75,7 +75,7 @@ func allowed(p sample.Params, suppressed []int32) sample.Params {
 }
 
 // reading says that a part of the prompt is not yet in the slot.
-func (s *seq) reading() bool { return len(s.slot.tokens) < len(s.req.Prompt) }
+func (s *seq) reading() bool { return !s.started || len(s.slot.tokens) < len(s.req.Prompt) }
 
 // onHost says that the next token is chosen, or looked at, on the host.
 func (s *seq) onHost() bool {

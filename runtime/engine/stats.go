@@ -102,8 +102,9 @@ func (e *Engine) publish() {
 			}
 			st.Prompt, st.Cached, st.Answer = len(s.req.Prompt), s.usage.Cached, len(s.answer)
 		}
+		st.Checkpoint = e.tree.StatesOf(l.index)
 		if l.state != nil {
-			st.Checkpoint = l.state.Bytes()
+			st.Checkpoint += l.state.Bytes()
 		}
 		e.stats.Slots[i] = st
 	}

@@ -31,12 +31,6 @@ func (e *Engine) launch(entry *plans.Entry, depth, times int) (time.Duration, er
 // prefill takes a step of a prompt, and the first token of the answer behind the last one.
 func (e *Engine) prefill(s *seq, entry *plans.Entry, n int) (time.Duration, error) {
 	l := s.slot
-	if s.restore != nil {
-		if err := e.exec.RestoreState(context.Background(), s.restore); err != nil {
-			return 0, err
-		}
-		s.restore = nil
-	}
 	pos := len(l.tokens)
 	e.block.Reset()
 	for i, t := range s.req.Prompt[pos : pos+n] {
@@ -71,23 +65,27 @@ func (e *Engine) fed(s *seq, n int) {
 	pos := len(l.tokens) + n
 	l.tokens = append(l.tokens, s.req.Prompt[len(l.tokens):pos]...)
 	l.at, l.end = pos, max(l.end, pos)
-	turn := e.checkpoint(s.req)
-	if s.exact && e.prompts.isCut(pos) && (!e.recurrent || pos <= turn) {
-		l.whole = pos
+	if s.exact && e.prompts.isCut(pos) {
+		e.grow(s, pos)
 	}
-	if pos < turn || l.turn == turn || e.recurrent && pos != turn {
-		return
+	if e.o.ReuseAnswers {
+		e.turned(s, pos)
 	}
-	l.forget()
-	if e.recurrent {
-		state, err := e.exec.SaveState(context.Background(), e.plan.Memory.Checkpoint(l.index, pos))
-		if err != nil { // of memory, most likely; a lost device fails the next step, too
-			e.unsaved, e.unsavedWhy = e.unsaved+1, err
-			return
-		}
-		l.state = state
+}
+
+// save returns a copy of the slot's recurrent state, at pos; nil if there is no memory even where another state has
+// gone. A lost device fails the next step, too.
+func (e *Engine) save(l *slot, pos int) runtime.State {
+	spans := e.plan.Memory.Checkpoint(l.index, pos)
+	state, err := e.exec.SaveState(context.Background(), spans)
+	if err != nil && e.tree.FreeState(e.now()) {
+		state, err = e.exec.SaveState(context.Background(), spans)
 	}
-	l.turn, l.start, l.turnExact = turn, s.usage.Cached, s.exact
+	if err != nil {
+		e.unsaved, e.unsavedWhy = e.unsaved+1, err
+		return nil
+	}
+	return state
 }
 
 // depth is that of the deepest of the sequences.

@@ -69,36 +69,77 @@ func (x *Executor) SaveState(ctx context.Context, spans []plans.Span) (runtime.S
 	if s.memory, err = x.take(s.bytes); err != nil {
 		return nil, err
 	}
-	if err := x.copyState(ctx, s, place.to); err != nil {
+	if err := x.copyState(ctx, s, spans, place.to); err != nil {
 		s.Free()
 		return nil, err
 	}
 	return s, nil
 }
 
-// RestoreState writes back what SaveState copied, if anything.
-func (x *Executor) RestoreState(ctx context.Context, saved runtime.State) error {
+// RestoreState writes what SaveState copied, if anything, to spans.
+func (x *Executor) RestoreState(ctx context.Context, saved runtime.State, to []plans.Span) error {
 	s, ok := saved.(*state)
-	switch {
-	case !ok || s.owner != x:
+	if !ok || s.owner != x {
 		return errors.New("the state is not of this device")
-	case s.memory == nil:
-		return nil
 	}
-	return x.copyState(ctx, s, place.from)
+	if err := sameSizes(to, s.spans); err != nil || s.memory == nil {
+		return err
+	}
+	return x.copyState(ctx, s, to, place.from)
 }
 
 // copyState runs one submission with a copy for every span between its region and the checkpoint.
-func (x *Executor) copyState(ctx context.Context, s *state, way func(p place, m driver.Memory, at, offset, n int64) driver.Copy) error {
+func (x *Executor) copyState(ctx context.Context, s *state, spans []plans.Span, way func(p place, m driver.Memory, at, offset, n int64) driver.Copy) error {
 	var copies []driver.Copy
 	at := int64(0)
-	for _, span := range s.spans {
-		p, ok := x.memory.regions[span.Region]
-		if !ok || span.Offset < 0 || span.Bytes > p.bytes-span.Offset {
-			return fmt.Errorf("plan has no state %q of %d bytes", span.Region, span.Offset+span.Bytes)
+	for _, span := range spans {
+		p, err := x.memory.span(span)
+		if err != nil {
+			return err
 		}
-		copies = append(copies, way(p, s.memory, at, span.Offset, span.Bytes))
+		copies = append(copies, way(p, s.memory, at, 0, span.Bytes))
 		at += span.Bytes
 	}
 	return x.once(ctx, driver.Stage{Copies: copies})
+}
+
+// Copy copies spans to others in one submission.
+func (x *Executor) Copy(ctx context.Context, to, from []plans.Span) error {
+	if err := sameSizes(to, from); err != nil || len(to) == 0 {
+		return err
+	}
+	var copies []driver.Copy
+	for i := range to {
+		t, err := x.memory.span(to[i])
+		if err != nil {
+			return err
+		}
+		f, err := x.memory.span(from[i])
+		if err != nil {
+			return err
+		}
+		if t.buf == f.buf && t.at < f.at+f.bytes && f.at < t.at+t.bytes {
+			return fmt.Errorf("a copy of %d bytes within %q overlaps itself", t.bytes, to[i].Region)
+		}
+		copies = append(copies, f.to(t.buf, t.at, 0, t.bytes))
+	}
+	return x.once(ctx, driver.Stage{Copies: copies})
+}
+
+// sameSizes fails unless spans have the sizes of others.
+func sameSizes(to, from []plans.Span) error {
+	if !slices.EqualFunc(to, from, func(t, f plans.Span) bool { return t.Bytes == f.Bytes }) {
+		return fmt.Errorf("%d spans are to be copied to %d of other sizes", len(from), len(to))
+	}
+	return nil
+}
+
+// span is the place of a span.
+func (m *memory) span(s plans.Span) (place, error) {
+	p, ok := m.regions[s.Region]
+	if !ok || s.Offset < 0 || s.Bytes < 0 || s.Bytes > p.bytes-s.Offset {
+		return p, fmt.Errorf("plan has no state %q of %d bytes", s.Region, s.Offset+s.Bytes)
+	}
+	p.at, p.bytes = p.at+s.Offset, s.Bytes
+	return p, nil
 }

@@ -120,9 +120,12 @@ func TestStateMemory(t *testing.T) {
 	s, err := x.Inspect()
 	check(t, err)
 	at := func(slot int64) plans.Arg { return plans.Arg{Space: "state", Region: "state", Offset: slot * size} }
+	spans := func(slot, n int64) []plans.Span {
+		return []plans.Span{{Region: "state", Offset: slot * size, Bytes: n - 64}, {Region: "state", Offset: slot*size + n - 64, Bytes: 64}}
+	}
 	save := func(slot, n int64) *state {
 		t.Helper()
-		s, err := x.SaveState(t.Context(), []plans.Span{{Region: "state", Offset: slot * size, Bytes: n - 64}, {Region: "state", Offset: slot*size + n - 64, Bytes: 64}})
+		s, err := x.SaveState(t.Context(), spans(slot, n))
 		check(t, err)
 		return s.(*state)
 	}
@@ -133,7 +136,7 @@ func TestStateMemory(t *testing.T) {
 	holds := func(state *state, slot int64, want byte) {
 		t.Helper()
 		fill(0)
-		check(t, x.RestoreState(t.Context(), state))
+		check(t, x.RestoreState(t.Context(), state, spans(slot, state.Bytes())))
 		have := make([]byte, state.Bytes())
 		check(t, s.Read(t.Context(), at(slot), have))
 		if !bytes.Equal(have, bytes.Repeat([]byte{want}, len(have))) {
@@ -147,6 +150,10 @@ func TestStateMemory(t *testing.T) {
 		t.Fatal("two states share their memory")
 	}
 	holds(other, 1, 1)
+	holds(other, 0, 1) // another slot takes it
+	if x.RestoreState(t.Context(), other, spans(0, size)) == nil {
+		t.Error("a state is restored to spans of other sizes")
+	}
 	other.Free()
 	for turn := byte(2); turn < 6; turn++ {
 		fill(turn)
@@ -172,10 +179,39 @@ func TestStateMemory(t *testing.T) {
 		t.Errorf("%d are kept that are too small", len(x.spare))
 	}
 	large.Free()
-	if y, _ := open(t, nil); y.RestoreState(t.Context(), large) == nil {
+	if y, _ := open(t, nil); y.RestoreState(t.Context(), large, spans(0, 2*size)) == nil {
 		t.Error("a state of another device is restored")
 	}
 	if _, err := x.SaveState(t.Context(), []plans.Span{{Region: "state", Offset: 2*size - 4, Bytes: 8}}); err == nil {
 		t.Error("a state beyond its region is saved")
+	}
+}
+
+// TestCopy: spans are copied to others, not beyond their regions, and not over themselves.
+func TestCopy(t *testing.T) {
+	x, _ := open(t, nil)
+	s, err := x.Inspect()
+	check(t, err)
+	all := plans.Arg{Space: "state", Region: "state"}
+	want := make([]byte, 2*stateBytes)
+	for i := range want {
+		want[i] = byte(i % 251)
+	}
+	check(t, s.Overwrite(t.Context(), all, want))
+	span := func(at, n int64) plans.Span { return plans.Span{Region: "state", Offset: at, Bytes: n} }
+	for _, c := range [][2]plans.Span{{span(stateBytes, 8), span(0, 4)}, {span(0, 64), span(32, 64)}, {span(0, 64), span(2*stateBytes-32, 64)},
+		{span(-8, 8), span(64, 8)}, {span(0, 8), {Region: "none", Bytes: 8}}} {
+		if x.Copy(t.Context(), []plans.Span{c[0]}, []plans.Span{c[1]}) == nil {
+			t.Errorf("%v is copied to %v", c[1], c[0])
+		}
+	}
+	check(t, x.Copy(t.Context(), nil, nil))
+	check(t, x.Copy(t.Context(), []plans.Span{span(stateBytes, 100), span(64, 8)}, []plans.Span{span(128, 100), span(8, 8)}))
+	copy(want[stateBytes:][:100], want[128:])
+	copy(want[64:72], want[8:])
+	have := make([]byte, len(want))
+	check(t, s.Read(t.Context(), all, have))
+	if !bytes.Equal(have, want) {
+		t.Error("something else was copied")
 	}
 }

@@ -1,0 +1,161 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/cache"
+)
+
+// every is how far apart recurrent states of a long prompt are kept, in positions, at least.
+const every = 4096
+
+// statesPerSlot bounds the recurrent states that are kept.
+const statesPerSlot = 2
+
+// copying is how many times as long a prompt takes to compute as to copy; it is more on all devices.
+const copying = 100
+
+func newTree(plan *plans.Plan, p *prompts) *cache.Tree {
+	state := int64(0)
+	for _, s := range plan.Memory.Checkpoint(0, plan.Header.Ctx-1) {
+		state += s.Bytes
+	}
+	return cache.New(cache.Options{Cuts: p.cuts, Costs: p.costs, Holders: plan.Header.Slots,
+		Recurrent: plan.Memory.Recurrent(), StateBytes: statesPerSlot * int64(plan.Header.Slots) * state})
+}
+
+// now is the time of the tree.
+func (e *Engine) now() float64 { return time.Since(e.stats.Started).Seconds() }
+
+// sound says whether the caches of a slot hold all that a row at pos sees.
+func (e *Engine) sound(slot, pos int) bool { return e.plan.Memory.Hold(e.slots[slot].end, pos) }
+
+// match is what the tree has of a prompt, in slot prefer if that has it.
+func (e *Engine) match(r *Request, prefer int) cache.Hit {
+	if r.NoCache {
+		return cache.Hit{Holder: -1}
+	}
+	return e.tree.Match(r.Owner, r.Prompt, prefer, e.sound)
+}
+
+// place chooses the idle slot that spares most, and of those the one whose content is missed least.
+func (e *Engine) place(r *Request) (best *slot, hit int) {
+	h, now := e.match(r, -1), e.now()
+	var least float64
+	for _, c := range e.slots {
+		if c.seq != nil {
+			continue
+		}
+		gain, loss := h.Pos, 0.0
+		if e.o.ReuseAnswers {
+			if own, exact := e.known(c, r); !exact || 2*own >= len(c.tokens) { // else most of it is another conversation
+				gain = max(gain, own)
+			}
+		} else {
+			loss = e.tree.Loss(c.index, h, now)
+			if e.tree.Common(c.index, h) < h.Pos {
+				loss += e.prompts.cost(h.Pos) / copying
+			}
+		}
+		if best == nil || gain > hit || gain == hit && (loss < least || loss == least && c.used < best.used) {
+			best, hit, least = c, gain, loss
+		}
+	}
+	return best, hit
+}
+
+// start makes the sequence's slot ready for its first step: the slot has all that is known of the prompt, its own or
+// another slot's. Until then it has kept what it had.
+func (e *Engine) start(s *seq) error {
+	l, r := s.slot, s.req
+	s.started = true
+	h := e.match(r, l.index)
+	if own, exact := e.known(l, r); own > 0 && own >= h.Pos {
+		return e.goOn(s, own, exact)
+	}
+	if h.Pos > 0 && h.Holder != l.index {
+		if err := e.inherit(l, e.slots[h.Holder], e.tree.Common(l.index, h), h.Pos); err != nil {
+			return err
+		}
+	}
+	if h.State != nil && (h.Holder != l.index || l.at != h.Pos) {
+		if err := e.exec.RestoreState(context.Background(), h.State, e.plan.Memory.Checkpoint(l.index, h.Pos)); err != nil {
+			return err
+		}
+		l.at = h.Pos
+	}
+	l.forget()
+	e.tree.Begin(l.index, r.Owner, h, e.now())
+	l.owner, l.tokens = r.Owner, append(l.tokens[:0], r.Prompt[:h.Pos]...)
+	if h.Pos == 0 {
+		l.end = 0
+	}
+	s.usage.Cached, s.exact, s.parts = h.Pos, true, h.Known
+	return nil
+}
+
+// goOn starts a sequence behind the first n tokens of its own slot, which need not be as a prompt writes them.
+func (e *Engine) goOn(s *seq, n int, exact bool) error {
+	l := s.slot
+	e.tree.Trim(l.index, n)
+	if l.state != nil && n != l.at {
+		if err := e.exec.RestoreState(context.Background(), l.state, e.plan.Memory.Checkpoint(l.index, n)); err != nil {
+			return err
+		}
+		l.at = n
+	}
+	l.tokens = l.tokens[:n]
+	if l.turn > n {
+		l.forget()
+	}
+	s.usage.Cached, s.exact = n, exact
+	return nil
+}
+
+// inherit gives a slot positions [first, n) of another, whose positions before first it has.
+func (e *Engine) inherit(to, from *slot, first, n int) error {
+	p := e.plan
+	spans := func(slot int) []plans.Span { return append(p.Rows(slot, first, n), p.Rings(slot)...) }
+	to.end = from.end
+	return e.exec.Copy(context.Background(), spans(to.index), spans(from.index))
+}
+
+// keepsAnswers says that a prompt's steps end at its turn, where a later request goes on within the answer.
+func (e *Engine) keepsAnswers() bool { return e.recurrent && e.o.ReuseAnswers }
+
+// grow notes in the tree that a prompt has been read to a cut, as a run without cache reads it.
+func (e *Engine) grow(s *seq, pos int) {
+	l, r := s.slot, s.req
+	if e.keepsAnswers() && pos > r.Turn {
+		return
+	}
+	before := e.tree.At(l.index)
+	e.tree.Extend(l.index, r.Prompt, e.now())
+	if !e.recurrent || e.tree.HasState(l.index) {
+		return
+	}
+	turn := !e.o.ReuseAnswers && pos == e.prompts.cutBefore(min(r.Turn, len(r.Prompt)-1))
+	if turn || pos == s.parts || pos/every > before/every {
+		if state := e.save(l, pos); state != nil {
+			e.tree.Keep(l.index, state, e.now())
+		}
+	}
+}
+
+// turned notes that a prompt has been read behind its turn: with Options.ReuseAnswers a later request goes on there, or
+// behind.
+func (e *Engine) turned(s *seq, pos int) {
+	l, turn := s.slot, s.req.Turn
+	if pos < turn || l.turn == turn || e.recurrent && pos != turn {
+		return
+	}
+	l.forget()
+	if e.recurrent {
+		if l.state = e.save(l, pos); l.state == nil {
+			return
+		}
+	}
+	l.turn, l.start, l.turnExact = turn, s.usage.Cached, s.exact
+}

@@ -1,0 +1,164 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/engine"
+)
+
+// kinds are models whose caches hold what was read in different ways.
+var kinds = []struct {
+	name             string
+	recurrent, rings bool
+}{{"dense", false, false}, {"recurrent", true, false}, {"rings", false, true}, {"both", true, true}}
+
+func kindPlan(slots int, recurrent, rings bool) *plans.Plan {
+	p := fakePlan(slots, 1024, recurrent)
+	if rings {
+		addRings(p)
+	}
+	return p
+}
+
+// TestSharedPrompt: conversations behind one system prompt go on from where another slot holds it, and have the answers
+// that they have without a cache. Of a recurrent model the second one leaves the state where both part.
+func TestSharedPrompt(t *testing.T) {
+	for _, k := range kinds {
+		t.Run(k.name, func(t *testing.T) {
+			bubble(t, func(t *testing.T) {
+				p := kindPlan(4, k.recurrent, k.rings)
+				x := newFake(p)
+				e, err := engine.New(p, x, fakeTokenizer(), engine.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer e.Close()
+				system := prompt(1, 200)
+				request := func(kind int, more ...int32) engine.Request {
+					r := engine.Request{Prompt: slices.Concat(system, prompt(kind, 130), more), Max: 20, TopLogprobs: -1, IgnoreEOG: true}
+					r.Turn = len(r.Prompt) - 4
+					return r
+				}
+				want := []int{0, 192, 192}
+				if k.recurrent {
+					want[1] = 0
+				}
+				var turns []engine.Request
+				for i, cached := range want {
+					r := request(2 + i)
+					got, none := ask(context.Background(), e, r), alone(p, engine.Options{}, false, r)
+					if got.err != nil || got.text != none.text || got.done.Usage.Cached != cached {
+						t.Errorf("conversation %d: %d tokens are found, want %d; %q, want %q; %v", i, got.done.Usage.Cached, cached, got.text, none.text, got.err)
+					}
+					turns = append(turns, request(2+i, append(got.tokens, prompt(9, 30)...)...))
+				}
+				// Each is still there for its next turn.
+				for i, r := range turns {
+					got, none := ask(context.Background(), e, r), alone(p, engine.Options{}, false, r)
+					if got.err != nil || got.text != none.text || got.done.Usage.Cached != 320 {
+						t.Errorf("next turn %d: %d tokens are found, want 320; %q, want %q", i, got.done.Usage.Cached, got.text, none.text)
+					}
+				}
+				if x.copied == 0 {
+					t.Error("no rows are copied")
+				}
+			})
+		})
+	}
+}
+
+// TestSharedAtOnce: of several prompts that come at once what all begin with is computed once, by recurrent models twice.
+func TestSharedAtOnce(t *testing.T) {
+	for _, k := range kinds {
+		bubble(t, func(t *testing.T) {
+			p := kindPlan(8, k.recurrent, k.rings)
+			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			var wait sync.WaitGroup
+			found := make([]int, 8)
+			for i := range found {
+				wait.Go(func() {
+					r := engine.Request{Prompt: slices.Concat(prompt(1, 520), prompt(2+i, 20)), Max: 5, TopLogprobs: -1, IgnoreEOG: true}
+					got, none := ask(context.Background(), e, r), alone(p, engine.Options{}, false, r)
+					if found[i] = got.done.Usage.Cached; got.text != none.text {
+						t.Errorf("%q, alone %q", got.text, none.text)
+					}
+				})
+			}
+			wait.Wait()
+			slices.Sort(found)
+			if none := slices.Index(found, 512); none < 1 || none > 2 || none == 2 && !k.recurrent {
+				t.Errorf("%s: %d tokens are found", k.name, found)
+			}
+		})
+	}
+}
+
+// TestForks goes back in a conversation and takes another way, several times: each finds what is common, and in the end
+// the first one is still there.
+func TestForks(t *testing.T) {
+	for _, k := range kinds[:2] {
+		bubble(t, func(t *testing.T) {
+			p := kindPlan(4, k.recurrent, k.rings)
+			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			first := engine.Request{Prompt: prompt(1, 900), Max: 5, TopLogprobs: -1, IgnoreEOG: true}
+			ask(context.Background(), e, first)
+			for i, back := range []int{700, 700, 500} {
+				r := first
+				r.Prompt = slices.Concat(first.Prompt[:back], prompt(3+i, 60))
+				got, none := ask(context.Background(), e, r), alone(p, engine.Options{}, false, r)
+				want := back / 64 * 64
+				if k.recurrent && i != 1 { // the state where it parts is left for the next one
+					want = []int{0, 0, 0}[i]
+				}
+				if got.text != none.text || got.done.Usage.Cached != want {
+					t.Errorf("%s: fork %d: %d tokens are found, want %d; %q, want %q", k.name, i, got.done.Usage.Cached, want, got.text, none.text)
+				}
+			}
+			if again := ask(context.Background(), e, first); again.done.Usage.Cached != 896 {
+				t.Errorf("%s: %d tokens of the first are found", k.name, again.done.Usage.Cached)
+			}
+		})
+	}
+}
+
+// TestLongPromptsKeepStates: of a long prompt states are kept every 4,096 positions, so that a fork computes no more than
+// that again.
+func TestLongPromptsKeepStates(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := fakePlan(2, 10000, true)
+		x := newFake(p)
+		e, err := engine.New(p, x, fakeTokenizer(), engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		first := engine.Request{Prompt: prompt(1, 9500), Max: 1, TopLogprobs: -1}
+		ask(context.Background(), e, first)
+		for _, c := range [][2]int{{9000, 8192}, {5000, 4096}, {4000, 0}} {
+			fork := first
+			fork.Prompt = slices.Concat(first.Prompt[:c[0]], []int32{13, 13})
+			if got := ask(context.Background(), e, fork); got.done.Usage.Cached != c[1] {
+				t.Errorf("parting at %d, %d tokens are found, want %d", c[0], got.done.Usage.Cached, c[1])
+			}
+		}
+		if most := 2 * p.Header.Slots; x.saved > most {
+			t.Errorf("%d states are kept, at most %d may be", x.saved, most)
+		}
+		if st := e.Stats(); st.Slots[0].Checkpoint+st.Slots[1].Checkpoint == 0 {
+			t.Error(fmt.Sprintf("slots say nothing of their states: %+v", st.Slots))
+		}
+	})
+}
