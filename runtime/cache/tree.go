@@ -1,8 +1,8 @@
 // Package cache knows which beginnings of prompts a device holds, and where: a tree without device, engine or clock.
 //
-// A node is a piece of a prompt, from one cut to the next, behind all pieces above it. Cuts are the places where prompts
-// are cut whatever else runs, so that what a node stands for has the same bits whoever wrote it. Each owner has a tree
-// of its own: nothing that one owner's requests left is ever found by another's.
+// A node is a piece of a prompt, from one cut to the next, behind all pieces above it. Cuts are the places where
+// prompts are cut whatever else runs, so that what a node stands for has the same bits whoever wrote it. Each owner has
+// a tree of its own: nothing that one owner's requests left is ever found by another's.
 //
 // A holder is a place that has the rows of one path, from its root to a node: a sequence slot. Models with recurrent
 // state go on only from a node that has a copy of the state there, too.
@@ -131,8 +131,8 @@ func (n *node) holder(prefer int, sound func(holder, pos int) bool) int {
 	return -1
 }
 
-// Begin makes the path of a hit, which Match has just returned, that of a holder; its own is forgotten. Where the hit is
-// nothing, the path is the owner's root.
+// Begin makes the path of a hit, which Match has just returned, that of a holder; its own is forgotten. Where the hit
+// is nothing, the path is the owner's root.
 func (t *Tree) Begin(holder int, owner string, h Hit, now float64) {
 	n := h.node
 	if n == nil {

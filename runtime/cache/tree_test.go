@@ -175,8 +175,8 @@ func (w *world) check() error {
 	return nil
 }
 
-// TestTree lets conversations of two owners come, fork, go on and be forgotten in a few holders: what a prompt finds was
-// written, by its owner, for these tokens, and every node and state has the holders that it should.
+// TestTree lets conversations of two owners come, fork, go on and be forgotten in a few holders: what a prompt finds
+// was written, by its owner, for these tokens, and every node and state has the holders that it should.
 func TestTree(t *testing.T) {
 	found, shared, evicted := 0, 0, int64(0)
 	rapid.Check(t, func(rt *rapid.T) {

@@ -1,16 +1,18 @@
 // Package engine serves one plan to several users. One goroutine owns the device. It decodes all
 // sequences in steps of several rows, and reads prompts piece by piece between these steps. A slot keeps its
-// tokens for the next turn of the conversation.
+// tokens for later prompts that begin alike; package cache knows which do.
 //
 // # The same answer
 //
 // Decode entries of all widths give the same bits, so other sequences in a step make no difference. Only positions
 // decide where a prompt is cut, never load: at the ends of pieces, which follow from the predicted times of the plan
-// and Options.ITL. So other requests make no difference either. A request reuses what a slot holds of its own owner's
-// requests, up to a cut that a prompt was read to: all before was written in the same pieces, so the answer has the
+// and Options.ITL. So other requests make no difference either. A request reuses what its own owner's requests left in
+// any slot, up to a cut that a prompt was read to: all before was written in the same pieces, so the answer has the
 // same bits as without any cache. What was generated behind it is read again as a part of the prompt, since decode
-// entries write other last bits than those of prompts. For models with recurrent state that cut is the last one within
-// Request.Turn, where the state is kept.
+// entries write other last bits than those of prompts. Another slot's rows are copied on the device.
+//
+// Models with recurrent state go on only where a state is kept: at the last cut within Request.Turn, where a second
+// prompt parts from a first, and every 4,096 positions.
 //
 // So a request with a seed has one answer. All this holds for one plan, device and driver, and one bound ITL.
 //

@@ -16,6 +16,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/cpu"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/host"
 	"github.com/zincc-dev/zincc/runtime/sample"
@@ -36,25 +37,10 @@ func loadModel(t *testing.T, name string, ctx, slots int) *model {
 
 func loadFile(t *testing.T, path string, o frontend.Options) *model {
 	t.Helper()
-	f, err := gguf.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	device, err := target.Lookup("host")
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiled, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: device, Import: o})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &model{plan: compiled.Plan}
-	src, err := plans.OpenSource(m.plan, "plan.bin", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { src.Close() })
+	m := &model{}
+	var src *plans.Source
+	m.plan, src = compileFor(t, "host", path, o)
+	var err error
 	if m.exec, err = host.New(t.Context(), m.plan, src); err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +48,30 @@ func loadFile(t *testing.T, path string, o frontend.Options) *model {
 		t.Fatal(err)
 	}
 	return m
+}
+
+// compileFor compiles a model file for a target.
+func compileFor(t *testing.T, name, path string, o frontend.Options) (*plans.Plan, *plans.Source) {
+	t.Helper()
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	device, err := target.Lookup(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: device, Import: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	src, err := plans.OpenSource(compiled.Plan, "plan.bin", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	return compiled.Plan, src
 }
 
 func (m *model) start(t *testing.T, o engine.Options) *engine.Engine {
@@ -227,6 +237,40 @@ func TestSameBits(t *testing.T) {
 				t.Error("no request has found anything in a slot")
 			}
 		})
+	}
+}
+
+// TestCopiedRows has a processor answer behind rows that another slot's prompt wrote, in caches whose scales lie apart:
+// as without a cache.
+func TestCopiedRows(t *testing.T) {
+	plan, src := compileFor(t, target.CPU, "../../testdata/models/gopher-q4_k_m.gguf", frontend.Options{Ctx: 96, Slots: 2, KV: ir.Q8_0, MaxRows: 16})
+	exec, err := cpu.New(t.Context(), plan, src, cpu.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer exec.Close()
+	tok, err := text.New(plan.Vocab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := engine.New(plan, exec, tok, engine.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	system := strings.Repeat("// path: sort/search.go\n", 8)
+	found := 0
+	for i, question := range []string{"package sort", "func Reverse", "type Heap"} {
+		r := engine.Request{Prompt: tok.Encode(system+question, text.EncodeOptions{AddSpecial: true}), Max: 8, TopLogprobs: -1, IgnoreEOG: true}
+		_, got, done := answer(t, e, r)
+		r.NoCache = true
+		if _, want, _ := answer(t, e, r); !slices.Equal(got, want) {
+			t.Errorf("conversation %d, of %d tokens %d found: %d, want %d", i, done.Usage.Prompt, done.Usage.Cached, got, want)
+		}
+		found = max(found, done.Usage.Cached)
+	}
+	if found < 32 {
+		t.Errorf("%d tokens are found", found)
 	}
 }
 

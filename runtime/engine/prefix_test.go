@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -72,7 +71,8 @@ func TestSharedPrompt(t *testing.T) {
 	}
 }
 
-// TestSharedAtOnce: of several prompts that come at once what all begin with is computed once, by recurrent models twice.
+// TestSharedAtOnce: of several prompts that come at once what all begin with is computed once, by recurrent models
+// twice.
 func TestSharedAtOnce(t *testing.T) {
 	for _, k := range kinds {
 		bubble(t, func(t *testing.T) {
@@ -134,8 +134,8 @@ func TestForks(t *testing.T) {
 	}
 }
 
-// TestLongPromptsKeepStates: of a long prompt states are kept every 4,096 positions, so that a fork computes no more than
-// that again.
+// TestLongPromptsKeepStates: of a long prompt states are kept every 4,096 positions, so that a fork computes no more
+// than that again.
 func TestLongPromptsKeepStates(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := fakePlan(2, 10000, true)
@@ -158,7 +158,7 @@ func TestLongPromptsKeepStates(t *testing.T) {
 			t.Errorf("%d states are kept, at most %d may be", x.saved, most)
 		}
 		if st := e.Stats(); st.Slots[0].Checkpoint+st.Slots[1].Checkpoint == 0 {
-			t.Error(fmt.Sprintf("slots say nothing of their states: %+v", st.Slots))
+			t.Errorf("slots say nothing of their states: %+v", st.Slots)
 		}
 	})
 }

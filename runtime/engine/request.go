@@ -106,7 +106,7 @@ type Done struct {
 // Usage is what a request took.
 type Usage struct {
 	Prompt     int           // tokens
-	Cached     int           // tokens of the prompt that a slot still held
+	Cached     int           // tokens of the prompt that slots still held
 	Completion int           // tokens of the answer, without the one that ended it
 	Reasoning  int           // tokens of the answer that are reasoning
 	Queue      time.Duration // until a slot was free
