@@ -12,14 +12,24 @@ import (
 	"github.com/zincc-dev/zincc/runtime/driver/drivertest"
 )
 
+// TestDriver holds the package to what package driver says, over a library of the test, and on a device where there is
+// one.
 func TestDriver(t *testing.T) {
-	drivertest.Test(t, func(t *testing.T) driver.Device {
-		withFake(t).slowly(t)
-		d, err := Open(0, plans.Requirements{Backend: plans.CUDA, CUDA: &plans.CUDARequirements{Arch: 90}})
+	first := func(t *testing.T) driver.Device {
+		d, err := Open(0, plans.Requirements{Backend: plans.CUDA, CUDA: &plans.CUDARequirements{}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return d
+	}
+	if all, err := Enumerate(); err == nil && len(all) > 0 {
+		t.Run("device", func(t *testing.T) { drivertest.Test(t, first) })
+	}
+	t.Run("fake", func(t *testing.T) {
+		drivertest.Test(t, func(t *testing.T) driver.Device {
+			withFake(t).slowly(t)
+			return first(t)
+		})
 	})
 }
 

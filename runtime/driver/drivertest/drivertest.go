@@ -123,9 +123,9 @@ func fences(t *testing.T, d driver.Device) {
 	}
 }
 
-// slow is a submission that takes a while.
-func slow(t *testing.T, d driver.Device) driver.Fence {
-	a, b := alloc(t, d, 4<<20, driver.Local), alloc(t, d, 4<<20, driver.Local)
+// slow is a submission that copies bytes 200 times.
+func slow(t *testing.T, d driver.Device, bytes int64) driver.Fence {
+	a, b := alloc(t, d, bytes, driver.Local), alloc(t, d, bytes, driver.Local)
 	var stages []driver.Stage
 	for range 100 {
 		stages = append(stages, all(a, b), all(b, a))
@@ -137,13 +137,28 @@ func slow(t *testing.T, d driver.Device) driver.Fence {
 	return submit(t, d, w)
 }
 
+// busy is a submission that the device works at for 50 ms more. Fast devices end short copies while the host still
+// submits others: the copies grow until they last.
+func busy(t *testing.T, d driver.Device) driver.Fence {
+	for began, bytes := time.Now(), int64(1<<20); time.Since(began) < timeout; bytes *= 2 {
+		f := slow(t, d, bytes)
+		behind := time.Now()
+		wait(t, d, f)
+		if time.Since(behind) >= 50*time.Millisecond {
+			return slow(t, d, bytes)
+		}
+	}
+	t.Fatalf("no submission lasts: Wait returns before its end, or Submit behind it")
+	return 0
+}
+
 // freed: what is freed while a submission uses it lives until that has ended.
 func freed(t *testing.T, d driver.Device) {
 	up, local, back := alloc(t, d, 1<<20, driver.Upload), alloc(t, d, 1<<20, driver.Local), alloc(t, d, 1<<20, driver.Readback)
 	for i := range up.Bytes() {
 		up.Bytes()[i] = 7
 	}
-	slow(t, d)
+	busy(t, d)
 	w := record(t, d, all(local, up), all(back, local))
 	f := submit(t, d, w)
 	w.Free()
@@ -182,7 +197,7 @@ func clock(t *testing.T, d driver.Device) {
 
 // unfinished: a wait that is too short says so, and Close does not wait for ever.
 func unfinished(t *testing.T, d driver.Device) {
-	f := slow(t, d)
+	f := busy(t, d)
 	for _, short := range []time.Duration{0, time.Nanosecond} {
 		if err := d.Wait(f, short); !errors.Is(err, driver.ErrTimeout) {
 			t.Errorf("a wait of %v: %v", short, err)
