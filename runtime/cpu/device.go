@@ -11,6 +11,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/cpu/native"
 	"github.com/zincc-dev/zincc/runtime/driver"
+	"github.com/zincc-dev/zincc/runtime/internal/owned"
 )
 
 // device is the processor as package driver has it: all memory is the host's, work is copies and tables of machine
@@ -33,9 +34,9 @@ type device struct {
 
 	turn sync.Mutex // of who computes
 
+	owned owned.Set[resource]
+
 	mu     sync.Mutex
-	made   map[freed]bool // what was made and not freed
-	unused []unused
 	queue  [][]*work
 	lists  [][]*work // that were in the queue, for others
 	last   driver.Fence
@@ -44,13 +45,8 @@ type device struct {
 	closed bool
 }
 
-// freed is what a device has for somebody, and frees once that is not in use.
-type freed interface{ release() }
-
-type unused struct {
-	what  freed
-	after driver.Fence
-}
+// resource is something that was made on the device.
+type resource interface{ release() }
 
 // open starts the threads, with so many bytes of scratch memory each.
 func open(o Options, scratch int64) (*device, error) {
@@ -58,7 +54,7 @@ func open(o Options, scratch int64) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &device{options: o, team: t, made: map[freed]bool{}, timer: time.NewTimer(time.Hour),
+	d := &device{options: o, team: t, owned: owned.Set[resource]{Release: resource.release}, timer: time.NewTimer(time.Hour),
 		more: make(chan struct{}, 1), ended: make(chan struct{}, 1), over: make(chan struct{}),
 		info: driver.Info{Backend: "CPU", Name: fmt.Sprintf("cpu (%d threads)", o.Threads), Driver: processor.Arch, Host: true}}
 	go d.run()
@@ -178,8 +174,8 @@ func (d *device) compute(f driver.Fence) {
 
 // next does a submission; false if there is none up to f.
 func (d *device) next(most driver.Fence) bool {
+	d.owned.Sweep(d.behind)
 	d.mu.Lock()
-	d.sweep()
 	if d.closed || len(d.queue) == 0 || d.done >= most {
 		d.mu.Unlock()
 		return false
@@ -218,40 +214,21 @@ func (d *device) job(p *program, f driver.Fence, times int) {
 	}
 }
 
-// drop frees what was made once what was submitted before has ended.
-func (d *device) drop(what freed) {
+// free releases a resource once what was submitted before has ended.
+func (d *device) free(r resource) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.made[what] {
-		delete(d.made, what)
-		d.unused = append(d.unused, unused{what, d.last})
-		signal(d.more)
-	}
+	last := d.last
+	d.mu.Unlock()
+	d.owned.Free(r, last)
+	signal(d.more)
 }
 
-// keep notes what was made.
-func (d *device) keep(what freed) {
+// behind is the last submission that has ended, also for threads that are late and may look at its tables.
+func (d *device) behind() (driver.Fence, error) {
+	d.team.leave()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.made[what] = true
-}
-
-// sweep frees what no submission uses any more. The caller holds mu.
-func (d *device) sweep() {
-	if len(d.unused) == 0 {
-		return
-	}
-	d.team.leave() // a thread that is late may look at a table
-	left := d.unused[:0]
-	for _, u := range d.unused {
-		if u.after > d.done {
-			left = append(left, u)
-			continue
-		}
-		u.what.release()
-	}
-	clear(d.unused[len(left):])
-	d.unused = left
+	return d.done, nil
 }
 
 // Close ends what runs, the threads, and frees all.
@@ -269,13 +246,8 @@ func (d *device) Close() {
 	d.turn.Lock()
 	defer d.turn.Unlock()
 	d.team.close()
-	for _, u := range d.unused {
-		u.what.release()
-	}
-	for what := range d.made {
-		what.release()
-	}
-	d.unused, d.made, d.queue = nil, nil, nil
+	d.owned.Close()
+	d.queue = nil
 	d.shelf.close()
 	if d.code != nil {
 		d.code.mapped.Free()
@@ -300,14 +272,14 @@ func (d *device) Alloc(bytes int64, kind driver.Kind) (driver.Memory, error) {
 		return nil, d.errorf("%w", err)
 	}
 	m := &memory{dev: d, kind: kind, bytes: own.Bytes, own: own}
-	d.keep(m)
+	d.owned.Own(m)
 	return m, nil
 }
 
 func (m *memory) Address() uint64 { return uint64(addressOf(m.bytes)) }
 func (m *memory) Size() int64     { return int64(len(m.bytes)) }
 func (m *memory) Bytes() []byte   { return m.bytes }
-func (m *memory) Free()           { m.dev.drop(m) }
+func (m *memory) Free()           { m.dev.free(m) }
 func (m *memory) release()        { m.own.Free() }
 
 // clock holds ticks of the processor's clock.
@@ -325,7 +297,7 @@ func (d *device) Clock(slots int) (driver.Clock, error) {
 		return nil, d.errorf("%w", err)
 	}
 	k := &clock{dev: d, own: own}
-	d.keep(k)
+	d.owned.Own(k)
 	return k, nil
 }
 
@@ -339,5 +311,5 @@ func (k *clock) Read() ([]time.Duration, error) {
 	return times, nil
 }
 
-func (k *clock) Free()    { k.dev.drop(k) }
+func (k *clock) Free()    { k.dev.free(k) }
 func (k *clock) release() { k.own.Free() }

@@ -72,7 +72,7 @@ func (d *device) Record(stages ...driver.Stage) (driver.Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.keep(w)
+	d.owned.Own(w)
 	return w, nil
 }
 
@@ -150,5 +150,5 @@ func (w *work) run(d *device, f driver.Fence, times int) {
 }
 
 // Free frees the tables.
-func (w *work) Free()    { w.dev.drop(w) }
+func (w *work) Free()    { w.dev.free(w) }
 func (w *work) release() { w.tables.Free() }
