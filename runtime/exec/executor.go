@@ -26,7 +26,7 @@ type Executor struct {
 	memory  *memory
 	entries map[string]driver.Work
 	results map[string]driver.Work // copy what is large back, by region
-	seats   [Open]*seat
+	seats   [MaxOpen]*seat
 	works   []driver.Work            // of a submission, in memory that is used again
 	last    *seat                    // whose results Ints returns
 	dirty   bool                     // the host has written to the step block

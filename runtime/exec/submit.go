@@ -12,8 +12,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/driver"
 )
 
-// Open is how many submissions may be open: one runs while the next is prepared.
-const Open = 2
+// MaxOpen is how many submissions may be open: one runs while the next is prepared.
+const MaxOpen = 2
 
 // poll is how long the host waits for the device before it looks whether the
 // caller has lost interest.
@@ -95,7 +95,7 @@ func (x *Executor) Submit(ctx context.Context, launches ...runtime.Launch) (runt
 	}
 	s, alone := x.seat()
 	if s == nil {
-		return 0, fmt.Errorf("device %s: %d submissions are open, wait for one of them", x.info.Name, Open)
+		return 0, fmt.Errorf("device %s: %d submissions are open, wait for one of them", x.info.Name, MaxOpen)
 	}
 	works := x.works[:0]
 	if x.dirty {

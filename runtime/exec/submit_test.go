@@ -192,7 +192,7 @@ func TestStepsAhead(t *testing.T) {
 			case action == 0:
 				token, out = rapid.Int32Range(0, 96).Draw(r, "token"), nil
 				begin(t, x, token)
-			case action == 1 && len(tickets) < Open && len(out) < 6:
+			case action == 1 && len(tickets) < MaxOpen && len(out) < 6:
 				times := rapid.IntRange(1, 2).Draw(r, "times")
 				ticket, err := x.Submit(t.Context(), runtime.Launch{Entry: &x.plan.Entries[0], Times: times})
 				check(t, err)
