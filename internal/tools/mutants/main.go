@@ -44,12 +44,12 @@ func run(ctx context.Context, w io.Writer, root, only string) error {
 		if !strings.Contains(m.String(), only) {
 			continue
 		}
-		fmt.Fprintf(os.Stderr, "%s\n", m)
 		begin := time.Now()
 		verdict, err := m.try(ctx, root, dir)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m, err)
 		}
+		fmt.Fprintf(os.Stderr, "%s: %s\n", m, verdict)
 		if verdict != killed {
 			survivors++
 		}
