@@ -183,23 +183,24 @@ type Memory struct {
 	whole []byte
 }
 
-// AllocMemory returns memory of so many bytes that begins at a page; where it is large, at a huge page.
+// AllocMemory returns memory of so many bytes that begins at a page; where it is large, at a huge page, and its end lies
+// in one, too.
 func AllocMemory(size int64) (*Memory, error) {
-	extra := int64(0)
-	if size >= HugePage {
-		extra = HugePage
+	if size < HugePage {
+		whole, err := allocate(max(size, 1))
+		if err != nil {
+			return nil, err
+		}
+		return &Memory{whole[:size], whole}, nil
 	}
-	whole, err := allocate(max(size, 1) + extra)
+	pages := (size + HugePage - 1) &^ (HugePage - 1)
+	whole, err := allocate(pages + HugePage)
 	if err != nil {
 		return nil, err
 	}
-	m := &Memory{whole[:size], whole}
-	if extra > 0 {
-		at := -int64(uintptr(unsafe.Pointer(unsafe.SliceData(whole)))) & (HugePage - 1)
-		m.Bytes = whole[at : at+size : at+size]
-		advise(m.Bytes)
-	}
-	return m, nil
+	at := -int64(uintptr(unsafe.Pointer(unsafe.SliceData(whole)))) & (HugePage - 1)
+	advise(whole[at : at+pages])
+	return &Memory{whole[at : at+size : at+size], whole}, nil
 }
 
 // Free gives the memory back.
