@@ -183,8 +183,8 @@ type Memory struct {
 	whole []byte
 }
 
-// AllocMemory returns memory of so many bytes that begins at a page; where it is large, at a huge page, and its end lies
-// in one, too.
+// AllocMemory returns memory of so many bytes that begins at a page. Large memory begins at a huge page, and its end
+// lies in one, too.
 func AllocMemory(size int64) (*Memory, error) {
 	if size < HugePage {
 		whole, err := allocate(max(size, 1))
