@@ -121,19 +121,19 @@ func writer(up *uploader, places map[string]place, filled func(int64)) contents.
 	}
 }
 
-// layout gives things places behind each other and returns their offsets.
-type layout int64
+// bump gives things places one behind the other: it is the end of the last.
+type bump int64
 
-func (l *layout) next(bytes int64) (at int64) {
-	at = int64(*l)
-	*l += layout((bytes + placeAlign - 1) / placeAlign * placeAlign)
+func (b *bump) next(bytes int64) (at int64) {
+	at = int64(*b)
+	*b += bump((bytes + placeAlign - 1) / placeAlign * placeAlign)
 	return at
 }
 
 // pool hands out places in buffers of a common size.
 type pool struct {
 	dev   driver.Device
-	sizes []layout // of each buffer
+	sizes []bump // of each buffer
 	items []poolItem
 }
 
@@ -219,7 +219,7 @@ func (m *memory) placeRegions(plan *plans.Plan) error {
 	if m.arena, err = m.dev.Alloc(max(plan.Memory.Arena, placeAlign), driver.Local); err != nil {
 		return err
 	}
-	var step layout
+	var step bump
 	for _, r := range plan.Memory.Step {
 		at := step.next(r.Bytes)
 		m.regions[r.Name] = place{at: at, bytes: r.Bytes, back: at, small: true}
@@ -237,12 +237,12 @@ func (m *memory) placeRegions(plan *plans.Plan) error {
 }
 
 // placeResults says where the host finds what entries give: ids behind the step block, the rest in memory of its own.
-func (m *memory) placeResults(plan *plans.Plan, small layout) (err error) {
+func (m *memory) placeResults(plan *plans.Plan, small bump) (err error) {
 	ids := map[string]bool{}
 	for _, e := range plan.Entries {
 		ids[e.Next] = true
 	}
-	var large layout
+	var large bump
 	for _, r := range plan.Memory.IO {
 		p := m.regions[r.Name]
 		switch p.small = ids[r.Name]; {
