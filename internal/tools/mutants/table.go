@@ -170,7 +170,7 @@ var mutants = []mutant{
 		"if k.Sees != nil {\n\t\t\t\t\tif w", "if k.Sees == nil {\n\t\t\t\t\tr.Window = 0\n\t\t\t\t} else {\n\t\t\t\t\tif w", "ir", "TestWindows"},
 	{"an op takes a state for a cache", "ir/verify.go",
 		"c != k.Class {", "c != k.Class && c != State {", "ir", "TestKeptClasses"},
-	{"a plan may take twice the memory that is free", "runtime/cpu/executor.go",
+	{"a plan may take twice the memory that is free", "runtime/cpu/open.go",
 		"bytes > free {", "bytes > 2*free {", "runtime/cpu", "TestRefused"},
 	{"code has no bound", "runtime/cpu/code.go",
 		"size > maxCode {", "size > 2*maxCode {", "runtime/cpu", "TestMaxCode"},
