@@ -30,21 +30,20 @@ type Device struct {
 	// the device.
 	Fail func(verb string, before int) error
 
-	kernels map[string]Kernel
-	mu      sync.Mutex
-	changed *sync.Cond // with mu: a submission was made or has ended, or the fields below have changed
-	held    bool
-	lost    error
-	closed  bool
-	plan    *plans.Plan
-	calls   map[string]int
-	log     []string
-	live    []*memory
-	next    uint64 // address
-	queue   [][]*work
-	last    driver.Fence // submitted
-	done    driver.Fence
-	order   *rand.Rand
+	kernels      map[string]Kernel
+	mu           sync.Mutex
+	changed      *sync.Cond // with mu: a submission was made or has ended, or the fields below have changed
+	held, closed bool
+	lost         error
+	plan         *plans.Plan
+	calls        map[string]int
+	log          []string
+	live         []*memory
+	next         uint64 // address
+	queue        [][]driver.Stage
+	last         driver.Fence // submitted
+	done         driver.Fence
+	order        *rand.Rand
 }
 
 // New makes a device that computes with the kernels, by names of modules. Close ends it.
@@ -56,11 +55,10 @@ func New(kernels map[string]Kernel) *Device {
 }
 
 // Log is a line for every submission since Log was called last: its stages in braces.
-func (d *Device) Log() []string {
+func (d *Device) Log() (log []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	log := d.log
-	d.log = nil
+	log, d.log = d.log, nil
 	return log
 }
 
@@ -149,10 +147,8 @@ func (m *memory) Bytes() []byte {
 func (m *memory) Free() {
 	m.dev.mu.Lock()
 	defer m.dev.mu.Unlock()
-	if !m.freed {
-		m.freed, m.after = true, m.dev.last
-		m.dev.sweep()
-	}
+	m.freed, m.after = true, m.dev.last
+	m.dev.sweep()
 }
 
 // sweep drops memory that was freed and is no longer in use. The caller holds mu.
@@ -222,10 +218,10 @@ func (d *Device) Submit(works ...driver.Work) (driver.Fence, error) {
 	if err := d.fail("submit"); err != nil || d.lost != nil {
 		return 0, cmp.Or(err, d.lost)
 	}
-	var list []*work
+	var list []driver.Stage
 	text := ""
 	for _, w := range works {
-		list = append(list, w.(*work))
+		list = append(list, w.(*work).stages...)
 		text += w.(*work).text
 	}
 	d.last++
@@ -247,12 +243,10 @@ func (d *Device) run() {
 			return
 		}
 		err := d.fail("run")
-		works := d.queue[0]
+		stages := d.queue[0]
 		d.mu.Unlock()
-		for _, w := range works {
-			for _, s := range w.stages {
-				err = cmp.Or(err, d.stage(s))
-			}
+		for _, s := range stages {
+			err = cmp.Or(err, d.stage(s))
 		}
 		d.mu.Lock()
 		if err != nil {
@@ -293,12 +287,11 @@ func (d *Device) stage(s driver.Stage) error {
 func (d *Device) at(address uint64) []byte {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for _, m := range d.live {
-		if address >= m.address && address < m.address+uint64(len(m.bytes)) {
-			return m.bytes[address-m.address:]
-		}
+	i := slices.IndexFunc(d.live, func(m *memory) bool { return address >= m.address && address < m.address+uint64(len(m.bytes)) })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	return d.live[i].bytes[address-d.live[i].address:]
 }
 
 // Wait waits as the contract says.
