@@ -26,8 +26,12 @@ type average struct {
 	off  float64 // mean deviation from it
 }
 
-// learn is the weight of the newest measurement.
-const learn = 0.2
+const (
+	learn = 0.2 // weight of the newest measurement
+	// forget is how much the mean of an entry that seems slower comes nearer to that of another with each step of this.
+	// Otherwise an entry whose steps were once interrupted would not be chosen again, nor measured again.
+	forget = 1.0 / 256
+)
 
 func (a *average) add(x float64) {
 	a.off += learn * (math.Abs(x-a.mean) - a.off)
@@ -63,29 +67,38 @@ func (c costs) most(e *plans.Entry, depth int) time.Duration {
 	return seconds(s)
 }
 
+// mean is how long a step takes, in seconds.
+func (c costs) mean(e *plans.Entry, depth int) float64 {
+	if s := c.predict(e, depth) * c[e].ratio.mean; s > 0 {
+		return s
+	}
+	return c[e].seconds.mean
+}
+
 // cover says how a token of each of n sequences takes the least time in steps of the entries, narrow ones first in the
 // list: the widest of these steps, and what all will hardly take more than. Where nothing tells times apart, few steps
 // are best, and narrow ones.
 func (c costs) cover(entries []*plans.Entry, n, depth int) (*plans.Entry, time.Duration) {
 	type best struct {
 		entry *plans.Entry // the widest
-		took  time.Duration
+		mean  float64      // seconds
+		most  time.Duration
 		steps int
 	}
 	all := make([]best, n+1)
 	for k := 1; k <= n; k++ {
 		for _, e := range entries {
 			rest := all[max(0, k-e.Rows)]
-			now := best{e, rest.took + c.most(e, depth), rest.steps + 1}
+			now := best{e, rest.mean + c.mean(e, depth), rest.most + c.most(e, depth), rest.steps + 1}
 			if rest.entry != nil && rest.entry.Rows > e.Rows {
 				now.entry = rest.entry
 			}
-			if b := all[k]; b.entry == nil || now.took < b.took || now.took == b.took && now.steps < b.steps {
+			if b := all[k]; b.entry == nil || now.mean < b.mean || now.mean == b.mean && now.steps < b.steps {
 				all[k] = now
 			}
 		}
 	}
-	return all[n].entry, all[n].took
+	return all[n].entry, all[n].most
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
@@ -101,5 +114,8 @@ func (c costs) measured(e *plans.Entry, depth, rows, times int, took time.Durati
 	k.seconds.add(s)
 	if p := c.predict(e, depth); p > 0 {
 		k.ratio.add(s / p)
+		for _, other := range c {
+			other.ratio.mean += forget * min(0, k.ratio.mean-other.ratio.mean)
+		}
 	}
 }

@@ -31,6 +31,19 @@ func TestCover(t *testing.T) {
 	check(9, 8, 4.5)
 	check(32, 64, 9)
 	check(70, 64, 11.5)
+	for _, ms := range []time.Duration{2, 50} { // the second one is interrupted
+		c.measured(list[0], 0, 1, 1, ms*time.Millisecond)
+	}
+	if entry, _ := c.cover(list, 1, 0); entry.Rows != 8 {
+		t.Errorf("one sequence has a step of %d rows, want 8", entry.Rows)
+	}
+	for range 1500 {
+		c.measured(list[1], 0, 1, 1, 2500*time.Microsecond)
+	}
+	if entry, _ := c.cover(list, 1, 0); entry.Rows != 1 {
+		t.Errorf("long behind that, one sequence has steps of %d rows, want 1", entry.Rows)
+	}
+	c = newCosts(plan)
 	for range 100 { // wide steps take longer than predicted
 		c.measured(list[2], 0, 64, 1, 40*time.Millisecond)
 	}
