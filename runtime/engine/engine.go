@@ -111,6 +111,7 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 		return nil, err
 	}
 	e.costs, e.tree = newCosts(plan), newTree(plan, e.prompts)
+	e.luck.hits = 0.5
 	e.recurrent = plan.Memory.Recurrent()
 	for i := range plan.Header.Slots {
 		e.slots = append(e.slots, &slot{index: i})

@@ -66,6 +66,9 @@ func (f *format) run(encode func(text string) []int32) (tokens []int32) {
 	if !f.begun {
 		return nil
 	}
+	if len(f.matcher.Forced(1)) == 0 {
+		return nil
+	}
 	m := f.matcher.Clone()
 	for len(tokens) < mostForced && !m.Over() && m.Err() == nil {
 		text := string(m.Forced(longestRun))
@@ -116,12 +119,21 @@ func (s *seq) draw(logits []float32, forbidden []int32) (int32, error) {
 	return id, err
 }
 
+// foreseen says whether what the device chooses counts if the format allows it.
+func (s *seq) foreseen() bool {
+	f := s.format
+	return f != nil && f.plain && len(s.forced) == 0 && s.owed == nil && s.opening == nil
+}
+
 // follows says whether what the device chose is what the format and the parameters make of it, so that no logits are
 // needed.
 func (s *seq) follows(id int32) bool {
-	f := s.format
-	if f == nil || !f.begun || !f.plain || len(s.forced) > 0 || s.owed != nil || s.opening != nil {
+	switch f := s.format; {
+	case !s.foreseen():
 		return false
+	case !f.begun:
+		return s.open || s.reasons(id)
+	default:
+		return f.Allows(id)
 	}
-	return f.Allows(id)
 }

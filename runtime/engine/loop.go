@@ -22,6 +22,7 @@ type loop struct {
 	clock     int64
 	decoding  []*seq        // of the step, in memory that is used again
 	spent     time.Duration // on prompts, in this step
+	luck      luck          // of all sequences with a format
 	host      average       // seconds from the end of a step of decoding on the device until its tokens are chosen
 	block     step.Block
 	read      int64 // tokens of prompts
@@ -128,7 +129,7 @@ func (e *Engine) end(s *seq, d *Done) {
 // admit gives a sequence a slot.
 func (e *Engine) admit(s *seq) {
 	s.slot, s.usage.Cached = e.place(s.req)
-	s.slot.seq, s.admitted = s, time.Now()
+	s.slot.seq, s.admitted, s.luck = s, time.Now(), e.luck
 }
 
 // fail ends everything: an executor that has failed once is not used again.

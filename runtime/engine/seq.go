@@ -27,6 +27,8 @@ type seq struct {
 	exact   bool    // the slot holds what a run without cache would have written
 	parts   int     // where the prompt parts from what was read before
 	next    []int32 // chosen, not yet in the slot: the last one, and before it those of a forced run
+	luck    luck    // with a format
+	again   bool    // the row of the next token was run in a burst; the device chose there what may not come
 	answer  []int32
 	forced  []int32 // comes next, whatever the logits
 	open    bool    // reasoning
@@ -46,6 +48,9 @@ func newSeq(ctx context.Context, r *Request, tok *text.Tokenizer) *seq {
 	}
 	if p := allowed(r.Sampling, tok.Suppressed()); !p.Greedy() || r.Min > 0 || r.Format != nil {
 		s.bias = p.Bias
+		if p.Greedy() {
+			p = sample.Likeliest()
+		}
 		s.sampler = sample.New(p, func(id int32) string { return tok.Piece(id, true) })
 		s.sampler.Read(r.Prompt)
 	}

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/sample"
@@ -131,7 +130,7 @@ func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
 		row += n
 		s.slot.tokens = append(s.slot.tokens, s.next[:n]...)
 		s.next = append(s.next[:0], s.next[n:]...)
-		s.slot.at += n - 1 + times
+		s.slot.at = len(s.slot.tokens) + times - 1
 		s.slot.end = max(s.slot.end, s.slot.at)
 		if len(s.next) == 0 {
 			chosen, last = append(chosen, s), append(last, row-1)
@@ -140,22 +139,7 @@ func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
 	if times == 1 {
 		return e.choose(entry, chosen, last)
 	}
-	out, err := e.exec.Ints(ir.StepOut)
-	if err != nil {
-		return err
-	}
-	for r, s := range group {
-		for i := range times - 1 { // these are in the slot, the last one is not yet
-			s.slot.tokens = append(s.slot.tokens, out[i*len(group)+r])
-		}
-	}
-	for r, s := range group {
-		for i := 0; i < times && s.ending == ""; i++ {
-			s.next = s.next[:0]
-			e.deliver(s, choice{id: out[i*len(group)+r]}, times-1-i)
-		}
-	}
-	return e.conclude(entry, group, last)
+	return e.takeBurst(entry, group, last, times)
 }
 
 // share gives each sequence rows for its chosen tokens: one, and more to those that have a forced run, in the narrowest
@@ -177,84 +161,72 @@ func (e *Engine) share(entry *plans.Entry, group []*seq) (*plans.Entry, []int) {
 	return entry, rows
 }
 
-// burst is how many tokens the device chooses in one submission: one, if the host chooses, a prompt is
-// read or somebody waits.
-func (e *Engine) burst(entry *plans.Entry, group []*seq, depth int) int {
-	e.mu.Lock()
-	waiting := len(e.waiting)
-	e.mu.Unlock()
-	if waiting > 0 || len(e.decoding) < len(e.running) || len(e.decoding) > len(group) {
-		return 1
-	}
-	n := min(runtime.Burst, e.plan.Header.Ring/len(group))
-	for _, s := range group {
-		if s.onHost() {
-			return 1
-		}
-		n = min(n, e.plan.Header.Ctx-len(s.slot.tokens))
-		for _, bound := range []int{s.left(), s.free()} {
-			if bound >= 0 {
-				n = min(n, bound)
-			}
-		}
-	}
-	if one := e.costs.most(entry, depth+n); one > 0 { // the tokens of all come together
-		n = min(n, int((e.planned()-sinceLast(group)-seconds(e.host.most()))/one))
-	}
-	return max(1, n)
-}
-
 // choose takes the next token of each sequence from a row of a step that has run.
 func (e *Engine) choose(entry *plans.Entry, group []*seq, row []int) error {
 	ids, err := e.exec.Ints(entry.Next)
 	if err != nil {
 		return err
 	}
-	host := false
+	results, host := make([]result, len(group)), []int(nil)
 	for i, s := range group {
-		host = host || s.onHost() && !s.follows(ids[row[i]])
+		results[i].id = ids[row[i]]
+		if s.onHost() && !s.follows(results[i].id) {
+			host = append(host, i)
+		}
 	}
-	var logits [][]float32
-	if host {
-		if logits, err = e.rows(entry, row); err != nil {
+	if len(host) > 0 {
+		logits, err := e.rows(entry, row)
+		if err != nil {
 			return err
 		}
+		each(host, len(logits[0]) >= largeVocabulary, func(i int) {
+			r := &results[i]
+			r.choice, r.err = group[i].choose(logits[i], r.id)
+		})
 	}
-	type result struct {
-		choice
-		err error
-	}
-	results := make([]result, len(group))
-	var wait sync.WaitGroup
-	for i, s := range group {
-		r := &results[i]
-		if !s.onHost() || s.follows(ids[row[i]]) {
-			r.id = ids[row[i]]
-			continue
-		}
-		one := func() { r.choice, r.err = s.choose(logits[i], ids[row[i]]) }
-		if i == len(group)-1 {
-			one()
-		} else {
-			wait.Go(one)
-		}
-	}
-	wait.Wait()
 	for i, s := range group {
 		if err := results[i].err; err != nil {
 			e.finish(s, Failed, s.explain(err))
 		} else {
-			e.deliver(s, results[i].choice, 0)
+			e.deliver(s, results[i].choice)
 			e.force(s)
+			if s.foreseen() {
+				if !s.again {
+					e.guessed(s, !slices.Contains(host, i))
+				}
+				e.ran(s)
+			}
+			s.again = false
 		}
 	}
 	return e.conclude(entry, group, row)
 }
 
-// deliver gives a chosen token to its sequence, which may come to its end with it. ahead is how
-// many tokens from it on are in the slot already.
-func (e *Engine) deliver(s *seq, c choice, ahead int) {
-	s.ending = s.accept(c, e.plan.Header.Ctx-len(s.slot.tokens)-len(s.next)+ahead)
+// result is a choice, or why there is none.
+type result struct {
+	choice
+	err error
+}
+
+// largeVocabulary is from how many logits on choices are worth a goroutine each.
+const largeVocabulary = 1 << 15
+
+// each calls f for numbers, side by side or one behind the other.
+func each(list []int, parallel bool, f func(i int)) {
+	var wait sync.WaitGroup
+	for k, i := range list {
+		if parallel && k < len(list)-1 {
+			wait.Go(func() { f(i) })
+		} else {
+			f(i)
+		}
+	}
+	wait.Wait()
+}
+
+// deliver gives a chosen token to its sequence, which may come to its end with it.
+func (e *Engine) deliver(s *seq, c choice) {
+	s.ending = s.accept(c, e.plan.Header.Ctx-len(s.slot.tokens)-len(s.next))
 	e.generated++
 }
 
@@ -274,7 +246,7 @@ func (e *Engine) force(s *seq) {
 	}
 	for _, id := range run {
 		if s.ending == "" {
-			e.deliver(s, choice{id: id}, 0)
+			e.deliver(s, choice{id: id})
 		}
 	}
 }
@@ -293,7 +265,7 @@ func (e *Engine) conclude(entry *plans.Entry, group []*seq, row []int) error {
 		if s.ended || s.ending == "" && s.next[len(s.next)-1] != 0 {
 			continue
 		}
-		if s.sampler == nil {
+		if s.sampler == nil || s.format != nil {
 			if logits == nil {
 				var err error
 				if logits, err = e.rows(entry, row); err != nil {

@@ -31,9 +31,13 @@ func (s *set) sift(n int) (all, ok bool) {
 		return all, true // grow finds the error
 	}
 	kept := s.head[:0]
-	for _, c := range s.head {
+	for i, c := range s.head {
 		if s.gate.Allows(c.id()) {
 			kept = append(kept, c)
+		}
+		if len(kept) == n {
+			all = all && i == len(s.head)-1
+			break
 		}
 	}
 	s.head = kept

@@ -109,6 +109,9 @@ func (p *Params) Greedy() bool {
 	return p.TopK == 1 || p.Temp == 0 && (p.Typical == 0 || p.Typical >= 1) && p.XTCProbability == 0
 }
 
+// Likeliest are the parameters that take the largest logit and do nothing else: what Greedy ones come to.
+func Likeliest() Params { return Params{Samplers: []string{"temperature"}} }
+
 func (p *Params) penalizes() bool {
 	return p.LastN != 0 && (p.Repeat != 1 && p.Repeat != 0 || p.Presence != 0 || p.Frequency != 0)
 }
