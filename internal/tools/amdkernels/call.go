@@ -70,6 +70,9 @@ type unit struct {
 	targets []string
 }
 
+// module names what the driver compiles, but for constants.
+func (u *unit) module() string { return fmt.Sprint(u.c.Wave, " ", u.c.Kernel) }
+
 // run runs some workgroups of a unit in the interpreter, and on each of its targets in the emulator.
 func (u *unit) run(ctx context.Context, devices map[string]*emulate.Device, x *exporter, cycles bool) ([]*row, error) {
 	c := u.c

@@ -5,8 +5,9 @@
 //	go run ./internal/tools/amdkernels -o docs/backends/amd-kernels.txt
 //	go run ./internal/tools/amdkernels --target gfx1201 --shape qwen3-8b:4 --entry decode/1 --cycles
 //
-// Each module runs with every set of constants that a plan has. With -o it goes on where the file ends. Its exit code
-// is 1 if a kernel is at fault or differs, or if less than 99 of 100 of those that the driver makes code of run.
+// Each module runs with every set of constants that a plan has. With -o it runs what the file lacks, and removes from
+// the file what plans no longer have. Its exit code is 1 if a kernel is at fault or differs, or if less than 99 of 100
+// of those that the driver makes code of run.
 package main
 
 import (
@@ -57,7 +58,7 @@ func main() {
 	pflag.StringSliceVar(&o.entries, "entry", nil, "entries, instead of all")
 	pflag.IntVar(&o.layers, "layers", 8, "layers of a model at most: further ones repeat them")
 	pflag.BoolVar(&o.cycles, "cycles", false, "also compare the cost model's cycles with those of what was executed")
-	pflag.StringVarP(&o.out, "output", "o", "", "write the list to this file, and leave out what it has already")
+	pflag.StringVarP(&o.out, "output", "o", "", "make this file the list: what it has already does not run")
 	pflag.StringVar(&o.export, "export", "", "also write launches into this folder, for tinygrad.py")
 	pflag.Parse()
 	if pflag.NArg() > 0 {
@@ -77,47 +78,99 @@ func (o *options) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	out, had, sum := io.Writer(os.Stdout), map[string]bool{}, &summary{}
+	units, err := o.units(ctx, shapes)
+	if err != nil {
+		return err
+	}
+	out, sum := io.Writer(os.Stdout), &summary{}
 	if o.out != "" {
-		f, err := os.OpenFile(o.out, os.O_RDWR|os.O_CREATE, 0o666)
+		f, left, err := resume(o.out, units, sum)
 		if err != nil {
-			return err
-		}
-		defer f.Close()
-		if had, err = read(f, sum); err != nil {
 			return fmt.Errorf("%s: %w", o.out, err)
 		}
-		out = f
+		defer f.Close()
+		out, units = f, left
 	}
-	err = errors.Join(o.list(ctx, shapes, had, sum, out), sum.err(os.Stderr))
+	err = errors.Join(o.list(ctx, units, sum, out), sum.err(os.Stderr))
 	if o.cycles {
 		err = errors.Join(err, sum.writeCycles(os.Stderr))
 	}
 	return err
 }
 
-// list runs what had lacks and writes a line for each row.
-func (o *options) list(ctx context.Context, shapes []synth.Shape, had map[string]bool, sum *summary, out io.Writer) error {
-	units, err := o.units(ctx, shapes)
+// resume opens a list to write more lines to, and returns the units that it lacks. Its lines of modules that plans no
+// longer have, or have with other numbers of sets of constants, are removed.
+func resume(name string, units [][]*unit, sum *summary) (*os.File, [][]*unit, error) {
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
+	kept, left, err := current(f, units, sum)
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.WriteAt([]byte(kept), 0)
+	}
+	if err == nil {
+		_, err = f.Seek(0, io.SeekEnd)
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, left, nil
+}
+
+// current returns the lines of a list that are of the units, and the units of which it has none.
+func current(list io.Reader, units [][]*unit, sum *summary) (kept string, left [][]*unit, err error) {
+	has := map[string]map[string]int{} // sets of constants of a module's targets
+	for _, sets := range units {
+		on := map[string]int{}
+		for _, u := range sets {
+			for _, name := range u.targets {
+				on[name]++
+			}
+		}
+		has[sets[0].module()] = on
+	}
+	err = read(list, func(text, module string, rows []*row) {
+		on := map[string]int{}
+		for _, r := range rows {
+			for _, name := range r.targets {
+				on[name] = r.sets
+			}
+		}
+		if !maps.Equal(on, has[module]) {
+			return
+		}
+		delete(has, module)
+		kept += text + "\n"
+		for _, r := range rows {
+			sum.add(r)
+		}
+	})
+	left = slices.DeleteFunc(slices.Clone(units), func(sets []*unit) bool { return has[sets[0].module()] == nil })
+	return kept, left, err
+}
+
+// list runs units and writes a line for each module.
+func (o *options) list(ctx context.Context, units [][]*unit, sum *summary, out io.Writer) error {
 	devices := map[string]*emulate.Device{}
 	for _, name := range o.targets {
-		if devices[name], err = emulate.Open(ctx, name); err != nil {
+		d, err := emulate.Open(ctx, name)
+		if err != nil {
 			return err
 		}
-		defer devices[name].Close()
+		defer d.Close()
+		devices[name] = d
 	}
 	x := exporter{dir: o.export}
 	var mu sync.Mutex
+	done := 0
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, sets := range units {
-		c := sets[0].c
-		if had[fmt.Sprintf("%d %s", c.Wave, c.Kernel)] {
-			continue
-		}
+	for _, sets := range units {
 		group.Go(func() error {
 			var all []*row
 			for _, u := range sets {
@@ -132,7 +185,8 @@ func (o *options) list(ctx context.Context, shapes []synth.Shape, had map[string
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			fmt.Fprintf(os.Stderr, "\r%d of %d %s \033[K", i+1, len(units), c.Kernel)
+			done++
+			fmt.Fprintf(os.Stderr, "\r%d of %d %s \033[K", done, len(units), sets[0].c.Kernel)
 			for _, r := range all {
 				sum.addCycles(r)
 			}
@@ -140,7 +194,7 @@ func (o *options) list(ctx context.Context, shapes []synth.Shape, had map[string
 			for _, r := range rows {
 				sum.add(r)
 			}
-			_, err = fmt.Fprintln(out, line(rows))
+			_, err := fmt.Fprintln(out, line(rows))
 			return err
 		})
 	}
@@ -197,26 +251,27 @@ func line(rows []*row) string {
 	return strings.Join(list, "\t")
 }
 
-// read reads lines and returns the kernels that they are of.
-func read(r io.Reader, sum *summary) (map[string]bool, error) {
-	had := map[string]bool{}
+// read calls f with the lines of a list, and what each says.
+func read(r io.Reader, f func(text, module string, rows []*row)) error {
 	lines := bufio.NewScanner(r)
-	for lines.Scan() {
+	for n := 1; lines.Scan(); n++ {
 		words := strings.Split(lines.Text(), "\t")
-		for _, w := range words[min(2, len(words)):] {
+		if len(words) < 3 {
+			return fmt.Errorf("line %d is not of this list", n)
+		}
+		var rows []*row
+		for _, w := range words[2:] {
 			var targets string
-			var worst float64
-			var sets, instructions int
-			if _, err := fmt.Sscanf(w, "%s %d %g %d", &targets, &sets, &worst, &instructions); err != nil {
-				return nil, fmt.Errorf("line %d is not of this list: %w", len(had)+1, err)
+			r := &row{kernel: words[0]}
+			if _, err := fmt.Sscanf(w, "%s %d %g %d", &targets, &r.sets, &r.worst, &r.instructions); err != nil {
+				return fmt.Errorf("line %d is not of this list: %w", n, err)
 			}
-			sum.add(&row{targets: strings.Split(targets, ","), sets: sets, worst: worst, result: strings.SplitN(w, " ", 5)[4]})
+			r.targets, r.result = strings.Split(targets, ","), strings.SplitN(w, " ", 5)[4]
+			rows = append(rows, r)
 		}
-		if len(words) > 1 {
-			had[words[1]+" "+words[0]] = true
-		}
+		f(lines.Text(), words[1]+" "+words[0], rows)
 	}
-	return had, lines.Err()
+	return lines.Err()
 }
 
 // cycles are those that the cost model has for waves, relative to those of what was executed, by family and wave.
@@ -337,7 +392,7 @@ func (o *options) units(ctx context.Context, shapes []synth.Shape) (list [][]*un
 		}
 		for _, name := range o.targets {
 			err := o.calls(ctx, path, name, func(u *unit) {
-				module := fmt.Sprint(u.c.Kernel, u.c.Wave)
+				module := u.module()
 				key := module + fmt.Sprint(u.c.Consts)
 				i, has := at[module]
 				if !has {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/internal/synth"
 	"github.com/zincc-dev/zincc/ir"
@@ -27,9 +28,13 @@ func TestOneModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options{targets: []string{"gfx1201", "gfx1200"}, entries: []string{"decode/1"}, layers: 1, cycles: true}
+	units, err := o.units(t.Context(), []synth.Shape{s})
+	if err != nil {
+		t.Fatal(err)
+	}
 	var out bytes.Buffer
 	var sum summary
-	if err := o.list(t.Context(), []synth.Shape{s}, nil, &sum, &out); err != nil {
+	if err := o.list(t.Context(), units, &sum, &out); err != nil {
 		t.Fatal(err)
 	}
 	if err := sum.err(io.Discard); err != nil || sum.bits+sum.near < 12 {
@@ -43,14 +48,32 @@ func TestOneModel(t *testing.T) {
 		t.Errorf("no code is that of both:\n%s", &out)
 	}
 	var again summary
-	had, err := read(bytes.NewReader(out.Bytes()), &again)
+	kept, left, err := current(bytes.NewReader(out.Bytes()), units, &again)
 	again.worst = 0
-	if err != nil || !reflect.DeepEqual(again, sum) {
-		t.Fatalf("read again: %+v, %v", again, err)
+	if err != nil || !reflect.DeepEqual(again, sum) || len(left) > 0 || kept != out.String() {
+		t.Fatalf("read again: %+v, %v, %d left, kept\n%s", again, err, len(left), kept)
 	}
-	var more bytes.Buffer
-	if err := o.list(t.Context(), []synth.Shape{s}, had, &again, &more); err != nil || more.Len() > 0 {
-		t.Errorf("run again: %v\n%s", err, &more)
+}
+
+// TestCurrent: a line stands for the sets of constants that its module has, and for no others.
+func TestCurrent(t *testing.T) {
+	of := func(kernel string, targets ...[]string) (sets []*unit) {
+		for _, on := range targets {
+			sets = append(sets, &unit{c: &kernels.Candidate{Kernel: kernel, Wave: 32}, targets: on})
+		}
+		return sets
+	}
+	one, both := []string{"gfx1201"}, []string{"gfx1201", "gfx1100"}
+	units := [][]*unit{of("same", both, one), of("more", both, one), of("fewer", one), of("new", one)}
+	same := "same\t32\tgfx1201 2 2e-05 15 near\tgfx1100 1 0 5 bits\n"
+	var sum summary
+	kept, left, err := current(strings.NewReader("gone\t32\tgfx1201 1 0 5 bits\n"+same+"more\t32\tgfx1201,gfx1100 1 0 5 bits\n"+
+		"fewer\t32\tgfx1201 2 0 5 bits\nnew\t64\tgfx1201 1 0 5 bits\n"), units, &sum)
+	if err != nil || kept != same || !reflect.DeepEqual(left, units[1:]) || sum.all != 2 || sum.sets != 3 {
+		t.Errorf("kept %q, left %d, counted %+v, %v", kept, len(left), sum, err)
+	}
+	if _, _, err := current(strings.NewReader("a line\n"), units, &sum); err == nil {
+		t.Error("no error about a line of something else")
 	}
 }
 
@@ -111,11 +134,17 @@ func TestList(t *testing.T) {
 	}
 	defer f.Close()
 	var sum summary
-	had, err := read(f, &sum)
+	modules := 0
+	err = read(f, func(_, _ string, rows []*row) {
+		modules++
+		for _, r := range rows {
+			sum.add(r)
+		}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := sum.err(io.Discard); err != nil || len(had) < 1000 {
-		t.Errorf("%d kernels, %+v, %v", len(had), sum, err)
+	if err := sum.err(io.Discard); err != nil || modules < 1000 {
+		t.Errorf("%d modules, %+v, %v", modules, sum, err)
 	}
 }
