@@ -3,13 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
-
-	"github.com/zincc-dev/zincc/codegen"
-	"github.com/zincc-dev/zincc/codegen/kernels/weight"
-	"github.com/zincc-dev/zincc/codegen/radv"
-	"github.com/zincc-dev/zincc/codegen/radv/emulate"
-	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/ir"
+	"strings"
 )
 
 // expertKernel is a row of the table of the peer's kernels for experts: a product of one token with the matrices of the
@@ -58,8 +52,12 @@ func "decode/1" rows=1 sequences=many run=1 class=exact {
 }
 `
 
-// execute runs workgroups of the peer's kernel for experts on zeros.
-func (k *expertKernel) execute(ctx context.Context, d *emulate.Device, of *radv.Kernel) (work, error) {
+// expertWeights are those of the groups of expertProgram that 8 experts have.
+var expertWeights = map[string]float64{"gate and up": 2 * expertSlots * 512 * 2048, "down": expertSlots * 2048 * 512}
+
+// expert executes workgroups of the peer's kernel for experts on zeros.
+func (r *runner) expert(ctx context.Context, k *expertKernel, m module) (work, error) {
+	of := kernelOf(k.weights+" "+k.x+" of experts", m, k.rowsAtOnce, 1)
 	each, x := uint32(k.rows*k.columns), uint32(expertSlots)
 	if k.shared {
 		x = 1
@@ -68,51 +66,25 @@ func (k *expertKernel) execute(ctx context.Context, d *emulate.Device, of *radv.
 	// Columns, strides of rows, of matrices, of x and of the result; no addition; slots, rows of x, the token and how
 	// far the slots of the next one are.
 	params := []uint32{columns, columns, columns, rows, each, columns * x, rows * expertSlots, 0, expertSlots, x, 0, expertSlots}
-	n, err := executePeer(ctx, d, of, groups, params, most, 4*expertSlots*k.columns, 4*expertSlots*k.rows, 4096, 4096, 4*expertSlots)
-	return workOf(&n, peerWave, float64(groups*k.rowsAtOnce*k.columns)), err
+	return r.peer(ctx, &of, float64(groups*k.rowsAtOnce*k.columns), params, most, 4*expertSlots*k.columns, 4*expertSlots*k.rows, 4096, 4096, 4*expertSlots)
 }
 
 // experts prints what both execute.
-func experts(ctx context.Context, o *radv.Oracle, d *emulate.Device, t *target.Target, modules map[string]module) error {
-	fmt.Printf("\nProducts with %d of %d experts, one token:\n\n| product | kernel | executed | instructions executed | bytes a weight | conflicts | VGPRs | waves |\n|---|---|---|---|---|---|---|---|\n",
-		expertSlots, expertCount)
-	row := func(product, kernel string, w work, f *radv.Figures, waves int) {
-		fmt.Printf("| %s | %s | %.0f | %.0f | %.2f | %.1f | %d | %d |\n", product, kernel, w.cycles, w.instructions, w.bytes, w.conflicts, f.VGPRs, waves)
-	}
+func (r *runner) experts(ctx context.Context, modules map[string]module) error {
+	fmt.Printf("\nProducts with %d of %d experts, one token:\n\n| product | kernel | %s |\n|---|---|%s\n", expertSlots, expertCount,
+		strings.Join(workColumns, " | "), strings.Repeat("---|", len(workColumns)))
 	for _, k := range expertKernels {
 		m, ok := modules[k.module]
 		if !ok {
 			return fmt.Errorf("none of the peer's modules is that of %s of experts", k.what)
 		}
-		of := kernelOf(k.weights+" "+k.x+" of experts", m, k.rowsAtOnce, 1)
-		w, err := k.execute(ctx, d, &of)
+		w, err := r.expert(ctx, &k, m)
 		if err != nil {
 			return fmt.Errorf("%s of experts: %w", k.what, err)
 		}
-		f, err := d.Figures(ctx, &of)
-		if err != nil {
-			return err
-		}
-		row(fmt.Sprintf("%s, %s, %d of %d", k.what, k.weights, k.rows, k.columns), "llama.cpp, x "+k.x, w, &f, t.AMD.Occupancy(peerWave, f.VGPRs, peerWave, f.LDS))
+		fmt.Printf("| %s, %s, %d of %d | llama.cpp, x %s | %s |\n", k.what, k.weights, k.rows, k.columns, k.x, &w)
 	}
-	p, err := ir.Parse(expertProgram)
-	if err != nil {
-		return err
-	}
-	if err := weight.Lay(t, p); err != nil {
-		return err
-	}
-	list, err := codegen.BusyCycles(ctx, p, t, o)
-	if err != nil {
-		return err
-	}
-	weights := map[string]float64{"gate and up": 2 * expertSlots * 512 * 2048, "down": expertSlots * 2048 * 512}
-	for _, b := range list {
-		w, err := executeOurs(ctx, d, b.Candidate, 1, weights[b.Site])
-		if err != nil {
-			return fmt.Errorf("%s of experts: %w", b.Site, err)
-		}
-		row(b.Site, "zincc: "+b.Kernel, w, &b.Figures, b.Waves)
-	}
-	return nil
+	return r.ours(ctx, expertProgram, func(_ int, group, kernel string, w work) {
+		fmt.Printf("| %s | zincc: %s | %s |\n", group, kernel, &w)
+	}, func(group string) float64 { return expertWeights[group] })
 }

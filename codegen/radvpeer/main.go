@@ -1,16 +1,12 @@
 // Command radvpeer compares this project's kernels for few rows of x with those of
-// llama.cpp's Vulkan back end, by what AMD's compiler makes of both. It finds the peer's
+// llama.cpp's Vulkan back end, by what both execute on an AMD GPU. It finds the peer's
 // modules in the file of the back end (libggml-vulkan.so), or in all files of a folder,
 // and compiles them on a device without hardware. It wants Mesa 25.
 //
 //	go run ./codegen/radvpeer [--target gfx1201] FILE-OR-FOLDER
 //
-// A kernel's cycles are ACO's inverse throughput: those for which 64 lanes keep their
-// SIMD busy. ACO takes each loop as eight iterations. For this project's kernels that is
-// corrected by what workgroups execute; for the peer's each loop is compiled once on
-// its own and once left out, and counts as often as it runs. Two workgroups of each kernel
-// also run in the emulator (package emulate), on zeros, and what they execute is counted. The same is done for the
-// products with experts of one token.
+// Two workgroups of each kernel run in the emulator (package emulate), on zeros, and what they execute is counted. The
+// same is done for the products with experts of one token.
 package main
 
 import (
@@ -21,15 +17,13 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
-	"github.com/zincc-dev/zincc/codegen"
-	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/radv"
 	"github.com/zincc-dev/zincc/codegen/radv/emulate"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/ir"
 )
 
 func main() {
@@ -50,10 +44,7 @@ func main() {
 type line struct {
 	columns       int
 	weights, what string
-	cycles        float64 // of SIMDs for 1,000 weights
 	executed      work
-	waves         int
-	figures       radv.Figures
 	taken         bool
 }
 
@@ -79,6 +70,7 @@ func run(ctx context.Context, name, path string) error {
 		return err
 	}
 	defer d.Close()
+	r := &runner{t: t, o: o, d: d}
 	var lines []line
 	for _, k := range peerKernels {
 		m, ok := modules[k.module]
@@ -86,33 +78,29 @@ func run(ctx context.Context, name, path string) error {
 			return fmt.Errorf("%s: none of its %d modules is the %s with x in %s that the table has", path, len(modules), k.weights, k.x)
 		}
 		for _, columns := range all {
-			l, err := k.compile(ctx, o, t, m, columns)
-			if err != nil {
-				return fmt.Errorf("%s, x in %s, %d columns: %w", k.weights, k.x, columns, err)
-			}
-			if l.executed, err = k.execute(ctx, d, m, columns); err != nil {
+			l := line{columns: columns, weights: k.weights, what: "llama.cpp, x " + k.x, taken: slices.Contains(k.takes, columns)}
+			if l.executed, err = r.linear(ctx, &k, m, columns); err != nil {
 				return fmt.Errorf("%s, x in %s, %d columns: %w", k.weights, k.x, columns, err)
 			}
 			lines = append(lines, l)
 		}
 	}
-	ours, err := ourLines(ctx, o, d, t)
+	err = r.ours(ctx, program(formats()), func(columns int, weights, kernel string, w work) {
+		lines = append(lines, line{columns: columns, weights: weights, what: "zincc: " + kernel, executed: w})
+	}, func(string) float64 { return rowLength * rowCount })
 	if err != nil {
 		return err
 	}
-	lines = append(lines, ours...)
 	slices.SortStableFunc(lines, func(a, b line) int { return a.order() - b.order() })
-	fmt.Printf("%s, %s, %d modules; busy cycles of a SIMD for 1,000 weights; * is what llama.cpp takes\n\n", t.Name, o.Driver(), len(modules))
-	fmt.Printf("| weights | columns | kernel | cycles | executed | instructions executed | bytes a weight | conflicts | VGPRs | waves | instructions | VALU | VMEM |\n|---|---|---|---|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Printf("%s, %s, %d modules; of 1,000 weights; * is what llama.cpp takes\n\n", t.Name, o.Driver(), len(modules))
+	fmt.Printf("| weights | columns | kernel | %s |\n|---|---|---|%s\n", strings.Join(workColumns, " | "), strings.Repeat("---|", len(workColumns)))
 	for _, l := range lines {
-		what := l.what
 		if l.taken {
-			what += " *"
+			l.what += " *"
 		}
-		f := &l.figures
-		fmt.Printf("| %s | %d | %s | %.0f | %.0f | %.0f | %.2f | %.1f | %d | %d | %d | %d | %d |\n", l.weights, l.columns, what, l.cycles, l.executed.cycles, l.executed.instructions, l.executed.bytes, l.executed.conflicts, f.VGPRs, l.waves, f.Instructions, f.VALU, f.VMEM)
+		fmt.Printf("| %s | %d | %s | %s |\n", l.weights, l.columns, l.what, &l.executed)
 	}
-	return experts(ctx, o, d, t, modules)
+	return r.experts(ctx, modules)
 }
 
 // order sorts by format and columns.
@@ -142,72 +130,4 @@ func modulesOf(path string) (map[string]module, error) {
 		return err
 	})
 	return all, err
-}
-
-// compile compiles the kernel for some columns.
-func (k *peerKernel) compile(ctx context.Context, o *radv.Oracle, t *target.Target, m module, columns int) (line, error) {
-	m = m.whole()
-	loops := m.loops()
-	rows := k.rows[columns]
-	kernel := func(m module) radv.Kernel { return kernelOf(k.weights+" "+k.x, m, rows, columns) }
-	asked := []radv.Kernel{kernel(m), kernel(m.only(loops, -1))}
-	for i := range loops {
-		asked = append(asked, kernel(m.only(loops, i)))
-	}
-	results, err := o.Compile(ctx, asked)
-	if err != nil {
-		return line{}, err
-	}
-	for _, r := range results {
-		if r.Refused != "" {
-			return line{}, fmt.Errorf("%s", r.Refused)
-		}
-	}
-	const assumed = 8 // iterations of a loop
-	whole, without := results[0].Figures, float64(results[1].InverseThroughput)
-	cycles, trips := without, k.trips
-	for _, r := range results[2:] {
-		each := (float64(r.InverseThroughput) - without) / assumed
-		if each < 1 {
-			continue // of the body that is left out
-		}
-		if len(trips) == 0 {
-			return line{}, fmt.Errorf("more loops than the table's %d", len(k.trips))
-		}
-		cycles, trips = cycles+each*trips[0], trips[1:]
-	}
-	if len(trips) > 0 {
-		return line{}, fmt.Errorf("%d loops less than the table's %d", len(trips), len(k.trips))
-	}
-	return line{columns: columns, weights: k.weights, what: "llama.cpp, x " + k.x, cycles: cycles / float64(rows*rowLength) * 1000,
-		waves: t.AMD.Occupancy(peerWave, whole.VGPRs, peerWave, whole.LDS), figures: whole, taken: slices.Contains(k.takes, columns)}, nil
-}
-
-// ourLines returns this project's kernels for the same projections.
-func ourLines(ctx context.Context, o *radv.Oracle, d *emulate.Device, t *target.Target) ([]line, error) {
-	p, err := ir.Parse(program(formats()))
-	if err != nil {
-		return nil, err
-	}
-	if err := weight.Lay(t, p); err != nil {
-		return nil, err
-	}
-	list, err := codegen.BusyCycles(ctx, p, t, o)
-	if err != nil {
-		return nil, err
-	}
-	var lines []line
-	for _, b := range list {
-		var columns int
-		if _, err := fmt.Sscanf(b.Entry, "decode/%d", &columns); err != nil {
-			return nil, err
-		}
-		executed, err := executeOurs(ctx, d, b.Candidate, columns, rowLength*rowCount)
-		if err != nil {
-			return nil, err
-		}
-		lines = append(lines, line{columns: columns, executed: executed, weights: b.Site, what: "zincc: " + b.Kernel, cycles: b.Cycles / (rowLength * rowCount) * 1000,
-			waves: b.Waves, figures: b.Figures})
-	}
-	return lines, nil
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"slices"
 )
 
 // module is a SPIR-V module of the peer's.
@@ -18,26 +17,11 @@ const (
 
 // Instructions that are looked at, by their numbers in the specification.
 const (
-	opExtension             = 10
-	opExecutionMode         = 16
-	opCapability            = 17
-	opConstant              = 43
-	opSpecConstant          = 50
-	opSpecConstantOp        = 52
-	opIEqual                = 170
-	opINotEqual             = 171
-	opUGreaterThan          = 172
-	opUGreaterThanEqual     = 174
-	opULessThan             = 176
-	opULessThanEqual        = 178
-	opPhi                   = 245
-	opBranchConditional     = 250
-	opLoopMerge             = 246
-	opSelectionMerge        = 247
-	opFunctionEnd           = 56
-	compareWords            = 5 // of a comparison: op, type, result and two operands
-	lastOpcode              = 8191
-	comparedFirst, compared = 3, 4
+	opExtension     = 10
+	opExecutionMode = 16
+	opCapability    = 17
+	opFunctionEnd   = 56
+	lastOpcode      = 8191
 )
 
 // findModules returns the modules in a file: from the magic number on as long as there are
@@ -98,91 +82,4 @@ func (m module) digest() string {
 	})
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:8])
-}
-
-// set makes the comparison at a place one that always, or never, holds.
-func (m module) set(at int, holds bool) {
-	op := uint32(opINotEqual)
-	if holds {
-		op = opIEqual
-	}
-	m[at] = compareWords<<16 | op
-	m[at+compared] = m[at+comparedFirst]
-}
-
-// whole returns the module as it is for matrices whose rows and columns fill all tiles.
-// The peer's kernels have their body twice, for whole tiles and for the last, which they
-// tell apart by their only <=; and behind their loops that take four steps at once, what
-// is done if more than a constant is left.
-func (m module) whole() module {
-	m = slices.Clone(m)
-	constant := map[uint32]bool{}
-	left := map[uint32]int{} // places of comparisons, by result
-	m.each(func(at int, op uint32) {
-		switch op {
-		case opConstant:
-			constant[m[at+2]] = true
-		case opULessThanEqual:
-			m.set(at, true)
-		case opUGreaterThan, opUGreaterThanEqual:
-			if constant[m[at+compared]] {
-				left[m[at+2]] = at
-			}
-		case opSelectionMerge:
-			if c, ok := left[m[at+int(m[at]>>16)+1]]; ok {
-				m.set(c, false)
-			}
-		}
-	})
-	return m
-}
-
-// loops returns the places of the conditions of the loops whose number of iterations is
-// not known when a pipeline is made.
-func (m module) loops() []int {
-	constant := map[uint32]bool{}
-	conditions := map[uint32]int{} // places of comparisons, by result
-	phis := map[uint32]int{}
-	var list []int
-	header := false
-	m.each(func(at int, op uint32) {
-		switch op {
-		case opConstant, opSpecConstant, opSpecConstantOp:
-			constant[m[at+2]] = true
-		case opPhi:
-			phis[m[at+2]] = at
-		case opUGreaterThan, opUGreaterThanEqual, opULessThan:
-			conditions[m[at+2]] = at
-		case opLoopMerge:
-			header = true
-		case opBranchConditional:
-			c, ok := conditions[m[at+1]]
-			ok, header = ok && header, false
-			if !ok {
-				return
-			}
-			known := true
-			for _, v := range m[c+comparedFirst : c+compared+1] {
-				if phi, ok := phis[v]; ok {
-					v = m[phi+3] // what it is at first
-				}
-				known = known && constant[v]
-			}
-			if !known {
-				list = append(list, c)
-			}
-		}
-	})
-	return list
-}
-
-// only returns the module with all but one of its loops left out; none is kept for -1.
-func (m module) only(loops []int, keep int) module {
-	m = slices.Clone(m)
-	for i, at := range loops {
-		if i != keep {
-			m.set(at, false)
-		}
-	}
-	return m
 }

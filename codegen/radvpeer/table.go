@@ -10,9 +10,6 @@ type peerKernel struct {
 	module  string // digest: llama.cpp 0.7.0, Debian's build 11669
 	// rows are those of the weights that a workgroup computes, by columns of x.
 	rows map[int]int
-	// trips are the iterations of the loops that run for rows of 4,096 elements, in the
-	// order of the code.
-	trips []float64
 	// takes says for which columns the peer takes the kernel.
 	takes []int
 }
@@ -31,13 +28,13 @@ var (
 )
 
 var peerKernels = []peerKernel{
-	{"q4_k", "f32", "74173c48227587a2", two, []float64{4}, nil},
-	{"q4_k", "q8_1", "6ba84f2a3f014198", oneToFour, []float64{1}, all},
-	{"q5_k", "f32", "1d8ab32fc0f3869f", two, []float64{4}, nil},
-	{"q5_k", "q8_1", "0b41af495778337d", oneToFour, []float64{1}, all},
-	{"q6_k", "f32", "f9be5d1dab2d463b", two, []float64{4}, all},
-	{"q8_0", "f32", "ec55fce94c15dd15", one, []float64{2, 0, 0}, []int{1}},
-	{"q8_0", "q8_1", "b29293969b27f0ea", oneToFour, []float64{2}, []int{2, 4, 8}},
+	{"q4_k", "f32", "74173c48227587a2", two, nil},
+	{"q4_k", "q8_1", "6ba84f2a3f014198", oneToFour, all},
+	{"q5_k", "f32", "1d8ab32fc0f3869f", two, nil},
+	{"q5_k", "q8_1", "0b41af495778337d", oneToFour, all},
+	{"q6_k", "f32", "f9be5d1dab2d463b", two, all},
+	{"q8_0", "f32", "ec55fce94c15dd15", one, []int{1}},
+	{"q8_0", "q8_1", "b29293969b27f0ea", oneToFour, []int{2, 4, 8}},
 }
 
 // rowLength and rowCount are the matrix that is multiplied.
