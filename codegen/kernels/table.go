@@ -7,6 +7,7 @@ package kernels
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -60,12 +61,23 @@ func (d Devices) has(t *target.Target) bool {
 	return d == everywhere || (d == processors) == (t.Backend == plans.CPU)
 }
 
+// Families returns those whose kernels run on t.
+func Families(t *target.Target) iter.Seq[*Family] {
+	return func(yield func(*Family) bool) {
+		for i := range families {
+			if f := &families[i]; f.On.has(t) && !yield(f) {
+				return
+			}
+		}
+	}
+}
+
 // Wants asks every family what must change around s so that its kernels can take it. Passes
 // apply what they accept and ask again, since further wants may depend on it.
 func Wants(s *Site) []Rewrite {
 	var all []Rewrite
-	for _, f := range families {
-		if f.Wants != nil && f.On.has(s.Target) {
+	for f := range Families(s.Target) {
+		if f.Wants != nil {
 			for _, w := range f.Wants(s) {
 				w.Family = f.Name
 				all = append(all, w)
@@ -86,8 +98,8 @@ func Candidates(s *Site, of ...string) []Candidate {
 		on.Wave = wave
 		at := *s
 		at.Target = &on
-		for _, f := range families {
-			if !f.On.has(s.Target) || len(of) > 0 && !slices.Contains(of, f.Name) {
+		for f := range Families(s.Target) {
+			if len(of) > 0 && !slices.Contains(of, f.Name) {
 				continue
 			}
 			for _, c := range f.Candidates(&at) {

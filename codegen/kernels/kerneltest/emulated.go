@@ -5,6 +5,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"path"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"unsafe"
@@ -24,10 +29,11 @@ var everything = flag.Bool("emulate", false, "emulate every kernel of AMD's targ
 // gpu is one of AMD's, whose machine code is executed without it. Code is the driver's compiler's for the device.
 type gpu struct {
 	device
-	once sync.Once
-	emu  *emulate.Device
-	err  error
-	ran  sync.Map // kernels that everything has run
+	once     sync.Once
+	emu      *emulate.Device
+	err      error
+	ran      sync.Map // kernels that everything has run
+	families sync.Map // of candidates that tests have launched
 }
 
 // gpus are emulated; the two others of the table have the instructions of these, and everything runs them, too.
@@ -106,8 +112,53 @@ func Emulated(on *target.Target) (Launcher, bool) {
 	return nil, false
 }
 
+// never are the families of which no plan for AMD has a kernel, by what they need that no target of AMD has.
+var never = map[string]string{
+	"gemm_wide":       "products of four subgroups",
+	"gemm_wgmma":      "products of four subgroups",
+	"attention_wgmma": "products of four subgroups",
+	"tile":            "gemm_wgmma, which reads tiles",
+	"gemm_fixed":      "fragments of matrices, whose lanes are known",
+	"gemm_fragment":   "fragments of matrices, whose lanes are known",
+	"expert_fragment": "fragments of matrices, whose lanes are known",
+	"delta_thrice":    "matrices of TF32",
+	"beside":          "workgroups of a dispatch that begin before the one before it ends",
+}
+
+// matrices are families for which tests of whole plans, and of all kernels of plans, show gfx11's products of matrices.
+var matrices = []string{"gemm_coop", "expert_coop"}
+
+// missing returns an error if the tests of a package, all of which have run, launched no kernel of one of its families
+// on an emulated GPU.
+func missing(pkg string) (err error) {
+	for i, g := range gpus {
+		if i >= sampled && !*everything {
+			continue
+		}
+		on, failed := target.Lookup(g.name)
+		if failed != nil {
+			return failed
+		}
+		for f := range kernels.Families(on) {
+			function := runtime.FuncForPC(reflect.ValueOf(f.Candidates).Pointer()).Name()
+			if !strings.HasPrefix(path.Base(function), pkg+".") {
+				continue
+			}
+			why, is := never[f.Name]
+			switch _, launched := g.families.Load(f.Name); {
+			case launched && is:
+				err = errors.Join(err, fmt.Errorf("%s: a test launched a kernel of %s, which needs %s", g.name, f.Name, why))
+			case !launched && !is && !slices.Contains(matrices, f.Name):
+				err = errors.Join(err, fmt.Errorf("%s: no test launched a kernel of %s: see kerneltest.Emulated", g.name, f.Name))
+			}
+		}
+	}
+	return err
+}
+
 func (g *gpu) launch(t testing.TB, c kernels.Candidate, sizes func(v *ir.Value) int, data map[*ir.Value][]byte) map[*ir.Value][]byte {
 	t.Helper()
+	g.families.Store(c.Family, true)
 	l := newLaunch(t, c)
 	if !g.takes(l) {
 		return nil

@@ -3,8 +3,11 @@
 package kerneltest
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"runtime"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel/racetest"
@@ -15,12 +18,16 @@ import (
 // order.
 func Main(m *testing.M, spare ...racetest.Spare) {
 	radv.Main()
+	_, file, _, _ := runtime.Caller(1)
 	run := func() (int, error) {
 		code, err := racetest.Main(m.Run, spare...)
-		if err == nil && code == 0 && racetest.All() && !testing.Short() {
+		if err != nil || code != 0 || !racetest.All() {
+			return code, err
+		}
+		if !testing.Short() {
 			err = mesa.unseen()
 		}
-		return code, err
+		return code, errors.Join(err, missing(filepath.Base(filepath.Dir(file))))
 	}
 	for _, d := range devices {
 		inner := run
