@@ -38,7 +38,8 @@ func readTokenizer(path string) (*grammar.Vocabulary, error) {
 	for _, a := range file.Added {
 		n = max(n, a.ID+1)
 	}
-	_, byteLevel := file.Model.Vocab["Ġ"]
+	_, pieceByte := file.Model.Vocab["<0x00>"] // of SentencePiece; gemma's text has the Ġ of byte-level BPE, too
+	byteLevel := !pieceByte
 	pieces := make([]string, n)
 	for t, id := range file.Model.Vocab {
 		if byteLevel {
