@@ -9,8 +9,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/zincc-dev/zincc/internal/cli"
@@ -97,7 +99,7 @@ func (a ask) body(model string) []byte {
 	return b
 }
 
-// trace is what a client sees of an answer. Times count from the request.
+// trace is what a client sees of an answer. Times count from the last byte of the request.
 type trace struct {
 	times      []time.Duration // at which pieces of the answer came
 	text       string
@@ -134,7 +136,10 @@ type chunk struct {
 
 // generate asks and reads the answer to its end.
 func (c *client) generate(ctx context.Context, a ask) trace {
-	start := time.Now()
+	var start atomic.Pointer[time.Time]
+	now := func() { start.Store(new(time.Now())) }
+	now() // until it is written
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { now() }})
 	r, err := c.do(ctx, "POST", "/v1/completions", bytes.NewReader(a.body(c.model)))
 	if err != nil {
 		return trace{err: err}
@@ -143,7 +148,7 @@ func (c *client) generate(ctx context.Context, a ask) trace {
 	if r.StatusCode != http.StatusOK {
 		return trace{err: statusError(r)}
 	}
-	return readTrace(r.Body, start)
+	return readTrace(r.Body, *start.Load())
 }
 
 // readTrace reads the stream of an answer that was asked for at start. An answer without its end or

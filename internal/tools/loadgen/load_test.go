@@ -396,3 +396,64 @@ func TestSchema(t *testing.T) {
 		t.Errorf("%d cases have a schema", n)
 	}
 }
+
+// Requests behind a shared prompt all begin with it and then differ; the one that brings it is not measured.
+func TestSharedPrompt(t *testing.T) {
+	f := &fakeServer{first: time.Millisecond}
+	serveFake(t, f, func(t *testing.T, c *client) {
+		l := load{users: 1, requests: 3, limit: time.Hour, prompt: 5, answer: 4, shared: 50}
+		p, err := newPrompts(t.Context(), c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := l.run(t.Context(), c, p, func() {})
+		if m := measure(r); err != nil || m.requests != 3 || len(f.bodies) != 4 {
+			t.Fatalf("%+v, %v, %d requests", m, err, len(f.bodies))
+		}
+		seen := map[string]bool{}
+		for _, b := range f.bodies {
+			if len(b.Prompt) != 55 || !slices.Equal(b.Prompt[:50], f.bodies[0].Prompt[:50]) {
+				t.Errorf("a prompt of %d tokens begins otherwise", len(b.Prompt))
+			}
+			seen[fmt.Sprint(b.Prompt[50:])] = true
+		}
+		if len(seen) != 4 {
+			t.Errorf("%d questions", len(seen))
+		}
+	})
+}
+
+// An agent's turns go on from all that was said; where it goes back, from two turns before.
+func TestAgent(t *testing.T) {
+	f := &fakeServer{first: time.Millisecond, ids: true}
+	serveFake(t, f, func(t *testing.T, c *client) {
+		l := load{users: 1, requests: 8, limit: time.Hour, prompt: 5, answer: 4, agent: &agent{first: 20, tool: 6, forks: 5}}
+		p, err := newPrompts(t.Context(), c, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := l.run(t.Context(), c, p, func() {})
+		if m := measure(r); err != nil || m.requests != 8 {
+			t.Fatalf("%+v, %v", m, err)
+		}
+		for i, want := range []int{20, 30, 40, 50, 60, 50, 60, 70} {
+			have := f.bodies[i].Prompt
+			if len(have) != want {
+				t.Errorf("turn %d has %d tokens, want %d", i, len(have), want)
+			}
+			if i == 0 {
+				continue
+			}
+			before, common := f.bodies[i-1].Prompt, len(f.bodies[i-1].Prompt)
+			if i == 5 {
+				common = 40 + 4
+			}
+			if !slices.Equal(have[:common], slices.Concat(before, f.bodies[4].Prompt)[:common]) {
+				t.Errorf("turn %d does not go on from the one before", i)
+			}
+			if i != 5 && have[common] != 1000 {
+				t.Errorf("turn %d goes on with %d, want the answer", i, have[common])
+			}
+		}
+	})
+}

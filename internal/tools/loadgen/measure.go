@@ -15,7 +15,7 @@ type measures struct {
 	promptRate, outputRate       float64 // tokens a second, first turns with them
 	cached                       float64 // median of prompts' tokens that the server had in its cache
 
-	ttft latencies // from the request to the first piece of the answer
+	ttft latencies // from the request's last byte to the first piece of the answer
 	tpot latencies // from there to the last piece, divided by the tokens behind the first; of each answer of two and more
 	itl  latencies // between a piece and the one before, of all answers together
 	e2el latencies // from the request to the last piece

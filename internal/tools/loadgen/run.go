@@ -19,7 +19,7 @@ var runCommand = cli.Command{
 	Short: "measure one server",
 	Long: `
 Asks the server for answers of a fixed length to prompts of a fixed length, and prints what a
-client sees, by the definitions of vLLM's benchmark: TTFT is the time from the request to the
+client sees, by the definitions of vLLM's benchmark: TTFT is the time from the request's last byte to the
 first piece of the answer, ITL that between two pieces, TPOT an answer's mean time of a token behind
 the first, E2EL the time to the last piece. Prompts are random and differ, so that no cache helps.
 
