@@ -71,13 +71,15 @@ func (l *lowering) matGroupAdd(n *kernel.Node) {
 }
 
 // descriptor returns a register with what says where a matrix lies in an array: where it begins, and two steps in
-// elements. Of columns that do not lie in lines these are from half of a column to the other and from 8 columns to the
-// next; of lines that are rows of B from 64 columns to the next and from 8 rows to the next; of other lines PTX ignores
-// the first.
+// elements of 16 bytes. An index in elements is added last, so that matrices of an array differ by one addition. Of
+// columns that do not lie in lines the steps are from half of a column to the other and from 8 columns to the next; of
+// lines that are rows of B from 64 columns to the next and from 8 rows to the next; of other lines PTX ignores the
+// first.
 func (l *lowering) descriptor(array int, i operand, first, second int) string {
-	at := l.word("mov.u32", "%s", l.shared(array, i))
+	at := l.word("mov.u32", "%s", l.names[array])
 	at = l.word("shr.u32", "%s, 4", at.reg)
 	at = l.word("or.b32", "%s, %d", at.reg, first<<16)
+	at = l.word("add.u32", "%s, %s", at.reg, i.as(kernel.U32))
 	d := l.reg(addresses)
 	l.do("mov.b64 %s, {%s, %s}", d, at.reg, l.word("mov.b32", "%d", second).reg)
 	return d

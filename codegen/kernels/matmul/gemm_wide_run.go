@@ -287,7 +287,13 @@ func (r *wideTask) wideBlock(rows fixedRows, words [2][]kernel.Value, local kern
 			}
 		}
 	}
-	rest := b.MatPairs(weightMatrix, r.minimumPairs(scales)...)
+	pairs := r.minimumPairs(scales)
+	if scales[0].Mins != nil { // whole numbers for subnormal ones: sums need no factor
+		for i, w := range pairs {
+			pairs[i] = b.FMAHalf(b.Or(w, 0x64006400), weight.Half2(1), weight.Half2(-1024))
+		}
+	}
+	rest := b.MatPairs(weightMatrix, pairs...)
 	follow(-1)
 	absorb := func(n int) {
 		var factors [2]kernel.Value
@@ -411,8 +417,7 @@ func (r *wideTask) numbers(scales [2]weight.SuperScales, local kernel.Value, tot
 			}
 			v := b.Mul(b.Mul(of.Factor, xs), b.Convert(kernel.F32, b.Bitcast(kernel.I32, n)))
 			if of.Mins != nil {
-				rest := b.Mul(b.FMA(upper, 64, lower), math.Ldexp(1, -weight.Subnormal)) // minimums are subnormal
-				v = b.FMA(of.Offset, b.Mul(xs, rest), v)
+				v = b.FMA(of.Offset, b.Mul(xs, b.FMA(upper, 64, lower)), v)
 			}
 			values[4*j+e] = v
 		}
