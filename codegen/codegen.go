@@ -66,7 +66,16 @@ func Table(t *target.Target, maxRows int) []passes.Pass {
 // choose.
 func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) error) []passes.Pass {
 	list := passes.Table(entriesOf(t, maxRows), passes.Device{Matrices: t.Matrix != (target.MatrixShape{}), Apart: t.Backend == plans.CPU, Columns: t.Fragments, Beside: t.Backend == plans.CUDA, Early: func(f *ir.Func) ir.Early { return overlapOf(t, f) },
-		Widest:    target.DecodeRows,
+		Widest: target.DecodeRows,
+		Unites: func(f *ir.Func, down *ir.Op, shared []*ir.Op) bool {
+			if f.Class != ir.ExactStep {
+				return false
+			}
+			if len(shared) == 0 {
+				return matmul.Unites(t, f.Rows, down, nil)
+			}
+			return matmul.Unites(t, f.Rows, down, shared[0])
+		},
 		NormsRuns: func(norm, linear *ir.Op, rows int) bool { return matmul.NormsRuns(t, norm, linear, rows) },
 		Computes: func(p *ir.Program, f *ir.Func, g *ir.Group) bool {
 			return t.IsHost() || len(strategy.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(f.Uses()), Target: t})) > 0

@@ -156,6 +156,9 @@ func (o sumOrders) set(g *ir.Group, order string) {
 
 func namesOf(g *ir.Group) []string {
 	names := []string{g.Name}
+	if slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "expert_linear" }) {
+		return names // whose sums are in the order of the experts
+	}
 	for _, op := range g.Ops {
 		if op.Kind.Name == "linear" {
 			names = append(names, "weight "+op.Args[1].Name)

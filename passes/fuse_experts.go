@@ -50,8 +50,10 @@ func only(uses map[*ir.Value][]*ir.Op, v *ir.Value, kind string) *ir.Op {
 // one for route weights, down, the sum in rank order, the shared expert's
 // gate and the residual. At many rows projections are tiles over rows sorted
 // by expert, and only GLU and sums are fused. The same holds on devices where projections stay
-// apart, if gate and up have one type.
-func fuseExperts(f *ir.Func, apart bool) error {
+// apart, if gate and up have one type. Where the device unites the rows of an expert in exact steps, down, for all rows
+// of an expert, comes before the dispatch of weights and sums.
+func fuseExperts(f *ir.Func, d Device) error {
+	apart := d.Apart
 	uses := f.Uses()
 	for _, top := range f.Ops() {
 		if top.Kind.Name != "topk" {
@@ -73,6 +75,10 @@ func fuseExperts(f *ir.Func, apart bool) error {
 			continue
 		}
 		merge(f, slices.Concat([]*ir.Op{top}, x.up, x.biases, x.shared, x.squares)...)
+		if len(x.downBias) == 0 && d.Unites != nil && d.Unites(f, x.down[0], x.sharedDown) {
+			merge(f, slices.Concat([]*ir.Op{x.route, x.sum}, x.tail)...)
+			continue
+		}
 		merge(f, slices.Concat([]*ir.Op{x.route}, x.down, []*ir.Op{x.sum}, x.downBias, x.sharedDown, x.tail)...)
 	}
 	return nil

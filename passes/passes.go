@@ -78,6 +78,10 @@ type Device struct {
 	Early func(f *ir.Func) ir.Early
 	// Widest is the rows of the widest exact step.
 	Widest int
+	// Unites reports whether the down projection of experts has a kernel in f that reads the weights of an expert once
+	// for all rows, and whose results are those of narrower steps, as are those of the shared expert's, of which there
+	// is one at most. Nil: none has.
+	Unites func(f *ir.Func, down *ir.Op, shared []*ir.Op) bool
 	// NormsRuns reports whether a linear op of rows rows (few) can take in the norm over runs that it reads.
 	NormsRuns func(norm, linear *ir.Op, rows int) bool
 	// Computes reports whether a kernel that is worth considering computes g, a group of f.
@@ -94,7 +98,7 @@ func Table(entries []Entry, d Device) []Pass {
 		{"SinkLastRow", "behind the last attention, prefill computes only the row whose logits are wanted", ir.Fuse, each(sinkLastRow)},
 		{"SortExperts", "experts of many rows get a list of the rows that chose each", ir.Fuse, each(sortExperts)},
 		{"FuseExperts", "routing, the experts' projections and the sums over experts become two dispatches", ir.Fuse,
-			each(func(f *ir.Func) error { return fuseExperts(f, d.Apart) })},
+			each(func(f *ir.Func) error { return fuseExperts(f, d) })},
 		{"FuseDelta", "the ops that prepare the operands of a delta rule and normalize its result join it", ir.Fuse, each(fuseDelta)},
 		{"FuseSSD", "in exact steps, the convolution before a state space model and the gate after it join it", ir.Fuse,
 			func(p *ir.Program) error { return fuseSSD(p, d) }},

@@ -160,26 +160,14 @@ func (r *downRun) only(i, n int, body func(at kernel.Value)) {
 // routing computes the slots' weights.
 func (r *downRun) routing() {
 	b := r.b
-	first, list := b.Mul(r.row, r.slots), make([]kernel.Value, r.slots)
+	var list []kernel.Value
 	if r.route == nil {
-		for i := range list {
-			list[i] = r.args.weights.Load(kernel.F32, b.Add(first, i))
+		first := b.Mul(r.row, r.slots)
+		for i := range r.slots {
+			list = append(list, r.args.weights.Load(kernel.F32, b.Add(first, i)))
 		}
 	} else {
-		g, experts := gatingOf(r.route), int(r.route.Args[0].Type.Last())
-		var scales []kernel.Value
-		for i := range list {
-			id := r.args.ids.Load(kernel.U32, b.Add(first, i))
-			list[i] = r.args.scores.Load(kernel.F32, b.Add(b.Mul(r.row, experts), id))
-			if buf := r.args.scales; buf != nil {
-				scales = append(scales, buf.Load(kernel.F32, id))
-			}
-		}
-		var row *scoreRow
-		if g.all() {
-			row = loadScores(b, r.args.scores, r.row, experts, r.wave)
-		}
-		list = scaledBy(b, g.weights(b, row, list), scales)
+		list = routeArgs{r.route, r.args.scores, r.args.ids, r.args.scales}.weights(b, r.row, r.slots, r.wave)
 	}
 	b.If(b.SubgroupElect(), func() {
 		for i, w := range list {

@@ -252,6 +252,7 @@ func (k gemmFixed) kernel(s *site.Signature, firsts []int) func(b *kernel.Builde
 			a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
 				r := &fixedTask{gemmFixed: k, b: b, a: a, p: p, fixedShared: shared, ring: ring, split: split, columns: columns, format: p.spec.matrices[0].format.Fixed}
 				r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
+				r.held = r.group
 				r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)
 				if k.tiles() > 1 {
 					r.row = b.Mul(b.WorkgroupID(2), fixedColumns)

@@ -18,16 +18,18 @@ type fixedTask struct {
 	split   *fixedSplit // nil if workgroups do not share rows
 	ring    *fixedRing  // nil if weights come to registers
 	format  *weight.FixedFormat
-	index   int          // of the projection
-	series  kernel.Value // its tiles of a workgroup
-	columns kernel.Value // rows of x that the workgroup has
-	row     kernel.Value // the first of them; nil if there are no others
-	lane    kernel.Value // in the subgroup
-	group   kernel.Value // the subgroup
-	place   kernel.Value // of the lane's row of a matrix of weights and its column of x: 0 to 7
-	quad    kernel.Value // the lane of those that share them
-	col     kernel.Value // first output of each matrix of the workgroup
-	real    kernel.Value // of a subgroup that has a block; others repeat the last one
+	index   int                                    // of the projection
+	series  kernel.Value                           // its tiles of a workgroup
+	columns kernel.Value                           // rows of x that the workgroup has
+	row     kernel.Value                           // the first of them; nil if there are no others
+	rowAt   func(column kernel.Value) kernel.Value // replaces row where rows of x do not lie side by side
+	held    kernel.Value                           // whose terms of x, of the blocks in shared memory, are meant
+	lane    kernel.Value                           // in the subgroup
+	group   kernel.Value                           // the subgroup
+	place   kernel.Value                           // of the lane's row of a matrix of weights and its column of x: 0 to 7
+	quad    kernel.Value                           // the lane of those that share them
+	col     kernel.Value                           // first output of each matrix of the workgroup
+	real    kernel.Value                           // of a subgroup that has a block; others repeat the last one
 }
 
 var (
@@ -40,7 +42,10 @@ type fixedRows [2]weight.FixedItem
 
 // rowOf is the row of x that a column of the workgroup is.
 func (r *fixedTask) rowOf(column kernel.Value) kernel.Value {
-	if r.tiles() > 1 {
+	switch {
+	case r.rowAt != nil:
+		return r.rowAt(column)
+	case r.tiles() > 1:
 		return r.b.Add(r.row, column)
 	}
 	return column
@@ -57,7 +62,8 @@ func (r *fixedTask) rowsAt(col kernel.Value, live *kernel.Value) fixedRows {
 		if live != nil {
 			row = b.Select(*live, row, 0)
 		}
-		rows[h] = r.format.Open(b, r.p.matrices[n/r.each()], row, r.quad)
+		j := n / r.each()
+		rows[h] = r.format.Open(b, r.p.matrices[j], r.p.row(b, j, row), r.quad)
 	}
 	return rows
 }
@@ -190,7 +196,7 @@ func (r *fixedTask) block(rows fixedRows, words [2][]kernel.Value, x fixedX, fol
 		w := terms(slot)
 		xs := r.xTerms(run)
 		codes := r.codes(rows, words, slot)
-		values := r.leaves(codes, w, xs, x.codes[run])
+		values := r.leaves(codes, w, xs, x.codes(run))
 		for h := range values {
 			for e := range tree {
 				switch {

@@ -32,7 +32,7 @@ func (r *fixedTask) superBlock(rows fixedRows, words [2][]kernel.Value, x fixedX
 		run := r.format.Run(slot)
 		codes := r.codes(rows, words, slot)
 		begin := b.MatFill(sumMatrix, window(r.format.Exponents[slot%2]))
-		for h, products := range r.products(codes, x.codes[run], func(int) kernel.Value { return begin }) {
+		for h, products := range r.products(codes, x.codes(run), func(int) kernel.Value { return begin }) {
 			for e := range total {
 				s := r.scaleByte(scales[e/2].Scales, run*r.format.Halves()+h)
 				total[e] = b.Add(total[e], b.Mul(s, b.Bitcast(kernel.U32, products[e])))

@@ -11,9 +11,9 @@ import (
 
 // fixedX is a block of x of all columns in fixed point, as integers in f16.
 type fixedX struct {
-	codes  [][2]kernel.Value // matrices by run and half of it that the lanes have
-	scale  [2]kernel.Value   // of the lane's two columns of sums
-	totals [2]kernel.Value   // of super-blocks: see totalsOf; else they are in shared memory
+	codes  func(run int) [2]kernel.Value // matrices by half of a run that the lanes have
+	scale  [2]kernel.Value               // of the lane's two columns of sums
+	totals [2]kernel.Value               // of super-blocks: see totalsOf; else they are in shared memory
 }
 
 // xMatrix is half a run of x: of 8 columns.
@@ -60,12 +60,13 @@ func (r *fixedTask) roundX(block kernel.Value, gains []kernel.Value) fixedX {
 	b := r.b
 	column := b.Min(r.place, b.Sub(r.columns, 1)) // further ones repeat the last
 	loaded := r.loadX(block, column, r.place, gains)
-	x := fixedX{codes: make([][2]kernel.Value, weight.FixedRuns)}
+	codes := make([][2]kernel.Value, weight.FixedRuns)
+	x := fixedX{codes: func(run int) [2]kernel.Value { return codes[run] }}
 	scale, sums := r.rounded(loaded, func(scale kernel.Value) {
 		for c := range x.scale {
 			x.scale[c] = b.SubgroupShuffle(scale, b.Add(b.Mul(r.quad, 8), 4*c))
 		}
-	}, func(run, i int, n kernel.Value) { x.codes[run][i] = b.MatPairs(xMatrix, r.pairs(n)...) })
+	}, func(run, i int, n kernel.Value) { codes[run][i] = b.MatPairs(xMatrix, r.pairs(n)...) })
 	if r.format.Super {
 		for i, w := range r.totalsOf(sums) {
 			x.totals[i] = b.MatPairs(xMatrix, w[0], w[1])
@@ -280,7 +281,7 @@ func (r *fixedTask) keepTerms(scale kernel.Value, sums [][]kernel.Value) {
 	column := b.And(r.place, 1)
 	b.If(b.Eq(r.quad, 0), func() {
 		for run := range sums {
-			at := b.Add(b.Mul(r.group, weight.FixedRuns*4), run*4, b.Shr(r.place, 1))
+			at := b.Add(b.Mul(r.held, weight.FixedRuns*4), run*4, b.Shr(r.place, 1))
 			if f.Fine {
 				r.scales.StoreElem(at, column, scale)
 			} else {
@@ -304,7 +305,7 @@ type xTerms struct {
 
 func (r *fixedTask) xTerms(run int) (x xTerms) {
 	b, f := r.b, r.format
-	at := b.Add(b.Mul(r.group, weight.FixedRuns*4), run*4, r.quad)
+	at := b.Add(b.Mul(r.held, weight.FixedRuns*4), run*4, r.quad)
 	pair := func(v kernel.Value, from int) [2]kernel.Value {
 		return [2]kernel.Value{b.Elem(v, from), b.Elem(v, from+1)}
 	}

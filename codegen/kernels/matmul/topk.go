@@ -164,3 +164,21 @@ func (s *scoreRow) slot(i kernel.Value) kernel.Value {
 	s.each(s.b.Add(i, 1), func(_, index kernel.Value) { found.Set(index) })
 	return found.Get()
 }
+
+// rank returns how many experts come before that one: those with a larger score, of equal ones those before it.
+func (s *scoreRow) rank(expert kernel.Value) kernel.Value {
+	b := s.b
+	var keys []kernel.Value
+	own := b.U32(0)
+	for i, x := range s.scores {
+		keys = append(keys, b.Select(s.exists(i), orderedBits(b, x), 0))
+		own = b.Select(b.Eq(b.Add(s.first, i), expert), keys[i], own)
+	}
+	own = b.SubgroupMax(own)
+	before := b.U32(0)
+	for i, key := range keys {
+		ahead := b.Or(b.Gt(key, own), b.And(b.Eq(key, own), b.Lt(b.Add(s.first, i), expert)))
+		before = b.Add(before, b.Select(ahead, b.U32(1), 0))
+	}
+	return b.SubgroupAdd(before)
+}

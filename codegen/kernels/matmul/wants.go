@@ -1,8 +1,10 @@
 package matmul
 
 import (
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 )
 
@@ -34,6 +36,34 @@ func ExpertGemvWants(s *site.Site) []site.Rewrite {
 	}
 	return site.Fixed("fixed12", ops)
 }
+
+// ExpertWideWants asks for x in 12-bit fixed point, as expert_down does in narrower steps.
+func ExpertWideWants(s *site.Site) []site.Rewrite {
+	op := site.Only(s, "expert_linear")
+	if op != nil && s.Func.Class == ir.ExactStep && len(op.Args) == 3 && Unites(s.Target, s.Func.Rows, op, nil) {
+		return site.Fixed("fixed12", []*ir.Op{op})
+	}
+	return nil
+}
+
+// Unites reports whether expert_wide computes the down projection of experts, of a step of so many rows, with the bits
+// of expert_down. That adds the elements of a row as projections do where a lane has one unit of it. shared is that of
+// a shared expert, or nil.
+func Unites(t *target.Target, rows int, down, shared *ir.Op) bool {
+	fits := func(op *ir.Op) bool {
+		w := op.Args[1].Type
+		k := int(w.Last())
+		f := weight.FormatOf(t, w.DType, k)
+		return f != nil && f.Fixed != nil && f.Bytes != nil && weight.FitsDot(k) && k%fixedBlock == 0 &&
+			newDownShape(f, weight.DotUnitElements, k, fragment.Lanes).alone()
+	}
+	// Where registers are not bounded, expert_down has no x in fixed point of rows so short.
+	return t.BoundsRegisters() && t.Fragments && t.Dot && t.Wave == fragment.Lanes && rows >= wideFrom &&
+		fits(down) && (shared == nil || fits(shared))
+}
+
+// alone reports whether each lane of a team has one unit of a row.
+func (s downShape) alone() bool { return s.exact && s.units == 1 }
 
 // ExpertDownWants asks for x in 12-bit fixed point, and for that of projections whose rows members share or lanes have
 // a unit of.

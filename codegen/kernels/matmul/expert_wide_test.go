@@ -1,0 +1,114 @@
+package matmul_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
+	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// runFamily returns what the first candidate of a family leaves, in the interpreter.
+func (w *work) runFamily(family string, out ...*ir.Value) map[*ir.Value][]byte {
+	w.t.Helper()
+	for _, c := range w.candidates(&ringTarget, out...) {
+		if strings.HasPrefix(c.Kernel, family+" ") {
+			return kerneltest.InterpretOnly(w.t, c, w.sizes, w.data)
+		}
+	}
+	w.t.Fatalf("no %s", family)
+	return nil
+}
+
+// TestExpertWide holds that expert_wide gives gate and up, and ids, the bits of expert_gemv, whatever expert is chosen
+// by how many rows.
+func TestExpertWide(t *testing.T) {
+	for i, m := range []moe{
+		{dtype: ir.Q4_K, embd: 512, ff: 72, experts: 12, slots: 8, shared: 40, norm: true, gating: "softmax"},
+		{dtype: ir.Q5_K, embd: 1280, ff: 24, experts: 33, slots: 4, norm: true, gating: "softmax", ties: true, all: 3, none: 7},
+		{dtype: ir.Q6_K, embd: 1536, ff: 20, experts: 64, slots: 2, shared: 16, gating: "softmax"},
+		{dtype: ir.Q8_0, embd: 768, ff: 16, experts: 9, slots: 3, merged: true, norm: true, gating: "softmax"},
+	} {
+		t.Run(m.String(), func(t *testing.T) {
+			t.Parallel()
+			m.fixed = true
+			rows := []int{16, 32, 64, 16}[i]
+			run := func(family string) (w *work, out []*ir.Value, got map[*ir.Value][]byte) {
+				w = newWork(t, rows, rows-3)
+				w.f.Class = ir.ExactStep
+				out = m.upGroup(w, false, func(scores *ir.Value) *ir.Value { return w.topk(scores, m.slots) })
+				return w, out, w.runFamily(family, out...)
+			}
+			_, wantOut, want := run("expert_gemv")
+			_, out, got := run("expert_wide")
+			for j, v := range out {
+				if live := 4 * (rows - 3) * int(v.Type.Last()); !bytes.Equal(got[v][:live], want[wantOut[j]][:live]) {
+					t.Errorf("%s has other bits than row by row", v)
+				}
+			}
+		})
+	}
+}
+
+// TestExpertWideDown holds that expert_wide, a projection of the shared expert and expert_weigh give the bits of
+// expert_down.
+func TestExpertWideDown(t *testing.T) {
+	for i, m := range []moe{
+		{dtype: ir.Q5_K, embd: 40, ff: 512, experts: 12, slots: 8, shared: 256, gating: "softmax"},
+		{dtype: ir.Q6_K, embd: 72, ff: 256, experts: 20, slots: 4, shared: 1024, gating: "sigmoid"},
+		{dtype: ir.Q4_K, embd: 16, ff: 1024, experts: 7, slots: 2, shared: 512, gating: "topk_softmax"},
+	} {
+		t.Run(m.String(), func(t *testing.T) {
+			t.Parallel()
+			rows := []int{16, 64, 32}[i]
+			build := func() (w *work, parts [][]*ir.Op, down, shared, y *ir.Value) {
+				w = newWork(t, rows, rows-3)
+				w.f.Class = ir.ExactStep
+				stack, matrix := w.stack(m.dtype, m.experts, m.embd, m.ff), w.matrix(ir.Q8_0, m.embd, m.shared)
+				x, own := w.input(ir.Dim(m.slots*m.ff)), w.input(ir.Dim(m.shared))
+				gate, residual, scores := w.input(1), w.input(ir.Dim(m.embd)), w.scores(&m)
+				ids := w.chosen(scores, m.slots)
+				weights := w.route(&m, scores, ids)
+				down = w.experts(w.op("fixed12", ir.Attrs{{Name: "row", Value: int64(m.ff)}}, x), stack, ids, 0, m.embd)
+				sum := w.op("expert_sum", nil, down, weights)
+				shared = w.op("linear", nil, w.op("fixed12", nil, own), matrix)
+				y = w.op("add", nil, sum, w.op("gate_rows", nil, shared, gate))
+				y = w.op("add", nil, y, residual)
+				return w, [][]*ir.Op{w.ops[1:3], w.ops[4:6], append(append([]*ir.Op{w.ops[0]}, w.ops[3]), w.ops[6:]...)}, down, shared, y
+			}
+			w, _, _, _, y := build()
+			want := w.runFamily("expert_down", y)[y]
+			w, parts, down, shared, y := build()
+			for j, family := range []string{"expert_wide", "gemm_fixed", "expert_weigh"} {
+				out := []*ir.Value{down, shared, y}[j]
+				w.ops = parts[j]
+				w.data[out] = w.runFamily(family, out)[out]
+			}
+			if live := 4 * (rows - 3) * m.embd; !bytes.Equal(w.data[y][:live], want[:live]) {
+				t.Error("the sums have other bits than row by row")
+			}
+		})
+	}
+}
+
+// TestUnites holds which down projections may be united.
+func TestUnites(t *testing.T) {
+	for k, want := range map[int]bool{256: true, 512: true, 768: false, 1024: true, 2048: false} {
+		w := newWork(t, 16, 16)
+		m := moe{dtype: ir.Q4_K, experts: 4, slots: 2}
+		down := w.experts(w.input(ir.Dim(2*k)), w.stack(m.dtype, m.experts, 32, k), w.chosen(w.scores(&m), 2), 0, 32).Def
+		for rows, want := range map[int]bool{8: false, 16: want} {
+			if got := matmul.Unites(&ringTarget, rows, down, nil); got != want {
+				t.Errorf("%d elements, %d rows: %v", k, rows, got)
+			}
+		}
+		s := &kernels.Site{Program: w.p, Func: w.f, Group: &ir.Group{Ops: []*ir.Op{down}}, Outputs: []*ir.Value{down.Result}, Target: &ringTarget}
+		w.f.Class = ir.ExactStep
+		if got := len(kerneltest.RoundedFor(s, "fixed12")) > 0; got != want {
+			t.Errorf("%d elements: x in fixed point: %v", k, got)
+		}
+	}
+}
