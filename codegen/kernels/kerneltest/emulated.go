@@ -121,6 +121,8 @@ var never = map[string]string{
 	"gemm_fixed":      "fragments of matrices, whose lanes are known",
 	"gemm_fragment":   "fragments of matrices, whose lanes are known",
 	"expert_fragment": "fragments of matrices, whose lanes are known",
+	"expert_wide":     "fragments of matrices, whose lanes are known",
+	"expert_weigh":    "expert_wide, whose sums it weighs",
 	"delta_thrice":    "matrices of TF32",
 	"beside":          "workgroups of a dispatch that begin before the one before it ends",
 }
