@@ -70,6 +70,64 @@ var benchmarksCUDA = []benchmark{
 	{"gpt-oss-20b", "prefill/2048", 2048, 0, 26866},
 }
 
+// untuned are decode rates of shapes whose sites have no tuning rows, or few: docs/estimates.md.
+var untuned = map[string][]benchmark{
+	"sm_90": {
+		{"qwen3-14b", "decode/1", 1, 0, 256},
+		{"llama-8b", "decode/1", 1, 0, 389},
+		{"qwen3-4b", "decode/1", 1, 0, 526},
+		{"qwen3-30b-a3b", "decode/1", 1, 0, 510},
+	},
+	"sm_90-cuda": {
+		{"qwen3-14b", "decode/1", 1, 0, 294},
+		{"llama-8b:Q8_0", "decode/1", 1, 0, 449},
+		{"gemma4-12b", "decode/1", 1, 0, 340},
+		{"gemma4-26b-a4b", "decode/1", 1, 0, 525},
+		{"qwen35-27b:Q4_K_M", "decode/1", 1, 0, 154},
+		{"qwen35-27b:Q4_K_M", "decode/4", 4, 0, 4 / 6600e-6},
+		{"qwen35-27b:Q4_K_M", "decode/8", 8, 0, 8 / 7400e-6},
+	},
+}
+
+// TestUntunedRangesHoldWhatWasMeasured: what is said of shapes that nobody tuned is a range that holds what they do, or
+// a number within 25 % of it; -short has one.
+func TestUntunedRangesHoldWhatWasMeasured(t *testing.T) {
+	const within = 0.25
+	for name, list := range untuned {
+		on, err := target.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		estimated := map[string]*plans.Plan{}
+		for i, b := range list {
+			if testing.Short() && (i > 0 || name != "sm_90") {
+				continue
+			}
+			if estimated[b.model] == nil {
+				s, err := synth.Parse(b.model)
+				if err != nil {
+					t.Fatal(err)
+				}
+				estimated[b.model] = estimate(t, s, on)
+			}
+			p := estimated[b.model]
+			for i := range p.Entries {
+				if p.Entries[i].Name != b.entry {
+					continue
+				}
+				have := p.Rate(&p.Entries[i], 0, 0)
+				t.Logf("%s, %s: %s: %.0f to %.0f, measured %.0f", name, b.model, b.entry, have[0], have[1], b.rate)
+				if have[0] == have[1] {
+					have = plans.Range{have[0] * (1 - within), have[0] * (1 + within)}
+				}
+				if b.rate < have[0] || b.rate > have[1] {
+					t.Errorf("%s, %s: %s: %.0f to %.0f tokens a second are said, %.0f were measured", name, b.model, b.entry, have[0], have[1], b.rate)
+				}
+			}
+		}
+	}
+}
+
 // TestEstimatesAreNearWhatWasMeasured holds the predictions of plans against what was measured; with -v it
 // prints the tables of docs/estimates.md. -short has a dense model and one of experts.
 func TestEstimatesAreNearWhatWasMeasured(t *testing.T) {

@@ -25,6 +25,7 @@ func (e *emitter) expect() {
 					seconds = max(0, seconds-e.t.Fit.Timestamp)
 				}
 				d.Cost.Predicted = strategy.Measured(d.Cost, float32(seconds), row.Predicted)
+				d.Cost.Measured = !row.Predicted
 			}
 		}
 	}

@@ -193,6 +193,7 @@ type Cost struct {
 	BytesPerPos int64 // read
 	FLOPsPerPos int64
 	Predicted   Times
+	Measured    bool // Predicted is what the kernel took when the site was tuned
 }
 
 // Times is a prediction in seconds, made from the target's figures; all 0 where it

@@ -34,6 +34,13 @@ var coreFLOPs = []struct {
 	{"", Range{50e9, 300e9}},
 }
 
+// untuned is the least and the most of the predicted time that kernels of GPUs were found to take at sites that nobody
+// had tuned, over whole steps: docs/estimates.md. settled is how far a step may be from its prediction for a number to
+// say it.
+var untuned = Range{0.8, 1.35}
+
+const settled = 1.15
+
 // Range is the least and the most that a rate or a time may be; both are the same where it is predicted as a number.
 type Range [2]float64
 
@@ -65,8 +72,7 @@ func (s Range) cell() any {
 // plan is for processors.
 func (p *Plan) Seconds(e *Entry, depth, cores int) Range {
 	if !p.OfReference() {
-		s := e.Predict(depth).Seconds()
-		return Range{s, s}
+		return e.untunedSeconds(depth)
 	}
 	var flops Range
 	for _, f := range slices.Backward(coreFLOPs) {
@@ -87,6 +93,22 @@ func (p *Plan) Seconds(e *Entry, depth, cores int) Range {
 		return s
 	}
 	return Range{of(most, flops[1]), of(slowBytes, flops[0])}
+}
+
+// untunedSeconds is how long a full step takes on a GPU: a range, if much of it is of sites that nobody tuned.
+func (e *Entry) untunedSeconds(depth int) Range {
+	all, guessed := 0.0, 0.0
+	for i := range e.Dispatches {
+		c := e.Dispatches[i].Cost.At(depth)
+		all += c.Predicted.Seconds()
+		if !c.Measured {
+			guessed += c.Predicted.Seconds()
+		}
+	}
+	if all+(untuned[1]-1)*guessed <= settled*all {
+		return Range{all, all}
+	}
+	return untuned.each(func(of float64) float64 { return all + (of-1)*guessed })
 }
 
 // Rate is the tokens a second of full steps of an entry behind depth positions, as predicted; 0 where nothing is.
