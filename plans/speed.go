@@ -55,17 +55,22 @@ func (s Range) Text(write func(float64) string) string {
 // each applies f to both.
 func (s Range) each(f func(float64) float64) Range { return Range{f(s[0]), f(s[1])} }
 
-// cell is what a table has of s: a number, or words.
-func (s Range) cell() any {
-	if s[0] == s[1] {
-		return s[0]
-	}
+// String is the text of both in a table.
+func (s Range) String() string {
 	return s.Text(func(v float64) string {
 		if v >= 1000 {
 			return strconv.FormatFloat(v, 'f', 0, 64)
 		}
 		return strconv.FormatFloat(v, 'g', 3, 64)
 	})
+}
+
+// cell is what a table has of s: a number, or both, a list in JSON.
+func (s Range) cell() any {
+	if s[0] == s[1] {
+		return s[0]
+	}
+	return s
 }
 
 // Seconds is how long a full step of an entry takes behind depth positions, as predicted; with so many cores, if the
