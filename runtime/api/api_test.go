@@ -290,6 +290,22 @@ func TestCompletions(t *testing.T) {
 	}
 }
 
+// TestSlots: /slots and /load say what slots keep, and why requests have them.
+func TestSlots(t *testing.T) {
+	x := newFixture(t, nil)
+	x.do("POST", "/v1/chat/completions", body(""))
+	_, b := x.do("GET", "/slots", "")
+	for _, want := range []string{`"kept":64,`, `"why":"least","reuse":"copied","from":1,"forgot":64}`, `"why":"only","reuse":"own","forgot":0,"waits_for":"itl"}`} {
+		if !strings.Contains(b, want) {
+			t.Errorf("no %s in %s", want, b)
+		}
+	}
+	_, b = x.do("GET", "/load", "")
+	if want := `"prefixes":{"pieces":3,"states":2,"tokens":700,"state_bytes":8,"forgotten_tokens":64,"evicted_states":1}`; !strings.Contains(b, want) || !strings.Contains(b, `"waiting_for":{"turn":0}`) {
+		t.Errorf("no %s in %s", want, b)
+	}
+}
+
 // TestRender: a router gets the tokens that the same request would have the model read, and nothing is generated. The
 // exchanges are those of llm-d-router's tests at ebab687 (vllm_http_test.go): a text or several, messages, tools and
 // their calls, the model's name put in.
@@ -772,6 +788,17 @@ func TestMetrics(t *testing.T) {
 		`vllm:time_to_first_token_seconds_count{model_name="gopher"} 1`,
 		`vllm:request_prompt_tokens_count{model_name="gopher"} 1`,
 		`zincrun_model_loaded{model_name="gopher"} 1`,
+		`zincrun_prefix_tokens_kept{model_name="gopher"} 700`,
+		`zincrun_prefix_pieces_kept{model_name="gopher"} 3`,
+		`zincrun_states_used{model_name="gopher"} 2`,
+		`zincrun_state_bytes{model_name="gopher"} 8`,
+		`zincrun_prefix_tokens_forgotten_total{model_name="gopher"} 64`,
+		`zincrun_states_evicted_total{model_name="gopher"} 1`,
+		`zincrun_admissions_total{model_name="gopher",reuse="copied"} 5`,
+		`zincrun_prompt_waits_total{model_name="gopher",reason="itl"} 6`,
+		`zincrun_requests_waiting_for{model_name="gopher",reason="turn"} 0`,
+		`vllm:num_requests_waiting_by_reason{model_name="gopher",reason="capacity"} 0`,
+		`vllm:num_requests_waiting_by_reason{model_name="gopher",reason="deferred"} 0`,
 	} {
 		if !strings.Contains(b, want+"\n") {
 			t.Errorf("no %s in\n%s", want, b)

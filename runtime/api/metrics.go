@@ -169,7 +169,64 @@ var gaugeRows = []struct {
 }{
 	{"requests_waiting", []string{"num_requests_waiting"}, "Requests in the queue.", func(s engine.Stats) float64 { return float64(s.Waiting) }},
 	{"requests_running", []string{"num_requests_running"}, "Requests being answered.", func(s engine.Stats) float64 { return float64(running(s)) }},
+	{"prefix_tokens_kept", nil, "Tokens of prompts that slots hold for later ones; what several hold counts once.", func(s engine.Stats) float64 { return float64(s.Cache.Tokens) }},
+	{"prefix_pieces_kept", nil, "Pieces of prompts that slots hold for later ones.", func(s engine.Stats) float64 { return float64(s.Cache.Nodes) }},
+	{"states_used", nil, "Recurrent states that are kept for later prompts.", func(s engine.Stats) float64 { return float64(s.Cache.States) }},
+	{"state_bytes", nil, "Their bytes.", func(s engine.Stats) float64 { return float64(s.Cache.StateBytes) }},
 	{"kv_cache_usage_ratio", []string{"kv_cache_usage_perc", "gpu_cache_usage_perc"}, "Positions of the cache in use, 0 to 1.", func(s engine.Stats) float64 { return usedShare(s) }},
+}
+
+// sumRows are counters that engines keep.
+var sumRows = []struct {
+	name string
+	help string
+	read func(engine.Stats) int64
+}{
+	{"prefix_tokens_forgotten_total", "Tokens of prompts that no slot holds any more.", func(s engine.Stats) int64 { return s.Cache.ForgottenTokens }},
+	{"states_evicted_total", "Recurrent states that gave way to others.", func(s engine.Stats) int64 { return s.Cache.EvictedStates }},
+	{"states_unsaved_total", "Recurrent states for which there was no memory.", func(s engine.Stats) int64 { return s.Unsaved }},
+}
+
+// reasonRows are what was decided, by the reason.
+var reasonRows = []struct {
+	name, label, help string
+	kind              prometheus.ValueType
+	read              func(engine.Stats) map[string]int64
+}{
+	{"admissions_total", "reuse", "Requests that got a slot, by where the tokens were that needed no computing: in the slot (own, answer), in another one (copied), nowhere (none).",
+		prometheus.CounterValue, func(s engine.Stats) map[string]int64 { return s.Decided }},
+	{"prompt_waits_total", "reason", "Steps in which a prompt was not read on, for the tokens of other requests (itl) or since another prompt was read first (order).",
+		prometheus.CounterValue, func(s engine.Stats) map[string]int64 { return s.PromptWaits }},
+	{"requests_waiting_for", "reason", "Requests in the queue, by what they wait for: the next free slot (slots), a higher priority (priority), another key (turn), their own key's requests (order).",
+		prometheus.GaugeValue, func(s engine.Stats) map[string]int64 { return counts(s.WaitingFor) }},
+}
+
+func counts(m map[string]int) map[string]int64 {
+	n := map[string]int64{}
+	for name, x := range m {
+		n[name] = int64(x)
+	}
+	return n
+}
+
+// decisions tells what an engine decided, and why. All that vLLM's requests can wait for, of what is named there, is
+// room on the device: capacity.
+func (g gauges) decisions(out chan<- prometheus.Metric, model string, stats engine.Stats) {
+	for _, row := range sumRows {
+		desc := prometheus.NewDesc("zincrun_"+row.name, row.help, []string{modelLabel}, nil)
+		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(row.read(stats)), model)
+	}
+	for _, row := range reasonRows {
+		desc := prometheus.NewDesc("zincrun_"+row.name, row.help, []string{modelLabel, row.label}, nil)
+		for reason, n := range row.read(stats) {
+			out <- prometheus.MustNewConstMetric(desc, row.kind, float64(n), model, reason)
+		}
+	}
+	if g.s.o.Compat {
+		desc := prometheus.NewDesc("vllm:num_requests_waiting_by_reason", "Requests in the queue.", []string{modelLabel, "reason"}, nil)
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(stats.Waiting), model, "capacity")
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, 0, model, "deferred")
+	}
 }
 
 // Describe tells nothing: which models there are may change.
@@ -195,6 +252,7 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 				out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, row.read(stats), served.Names[0])
 			}
 		}
+		g.decisions(out, served.Names[0], stats)
 		for _, e := range stats.Entries {
 			for name, x := range map[string]float64{"step_seconds_total": e.Time.Seconds(), "steps_total": float64(e.Steps), "step_rows_total": float64(e.Rows)} {
 				desc := prometheus.NewDesc("zincrun_"+name, "Of steps, by entry.", []string{modelLabel, "entry"}, nil)

@@ -219,7 +219,7 @@ func handleSlots(c *call) error {
 	c.s.pool.each(func(s *Served, m *Model) {
 		st := m.Engine.Stats()
 		for i, slot := range c.slots(st) {
-			all = append(all, row{i, s.Names[0], st.Ctx, slot.State != "idle", slotJSON(slot)})
+			all = append(all, row{i, s.Names[0], st.Ctx, slot.State != "idle", slotOf(slot)})
 		}
 	})
 	return c.reply(all)
@@ -228,7 +228,7 @@ func handleSlots(c *call) error {
 // slots are those of a model as the key may see them: how much they hold is of who uses them, so that a key without
 // admin sees their states.
 func (c *call) slots(st engine.Stats) []engine.SlotStats {
-	if c.user == nil || c.user.Admin {
+	if c.seesAll() {
 		return st.Slots
 	}
 	all := make([]engine.SlotStats, len(st.Slots))
@@ -238,34 +238,66 @@ func (c *call) slots(st engine.Stats) []engine.SlotStats {
 	return all
 }
 
+// seesAll says whether the key may see what others' requests do.
+func (c *call) seesAll() bool { return c.user == nil || c.user.Admin }
+
 // slotJSON is engine.SlotStats.
 type slotJSON struct {
 	State      string `json:"state"`
 	Tokens     int    `json:"tokens"`
+	Kept       int    `json:"kept"`
 	Prompt     int    `json:"prompt"`
 	Cached     int    `json:"cached"`
 	Answer     int    `json:"answer"`
 	Checkpoint int64  `json:"checkpoint_bytes"`
+	// Of the request that has the slot, or had it last: why it got this one, where the tokens were that needed no
+	// computing, and what no slot holds any more since; and why its prompt is not read on now.
+	Why      string `json:"why,omitempty"`
+	Reuse    string `json:"reuse,omitempty"`
+	From     *int   `json:"from,omitempty"`
+	Forgot   int    `json:"forgot"`
+	WaitsFor string `json:"waits_for,omitempty"`
+}
+
+func slotOf(s engine.SlotStats) slotJSON {
+	j := slotJSON{State: s.State, Tokens: s.Tokens, Kept: s.Kept, Prompt: s.Prompt, Cached: s.Cached, Answer: s.Answer, Checkpoint: s.Checkpoint,
+		Why: s.Why, Reuse: s.Reuse, Forgot: s.Forgot, WaitsFor: s.WaitsFor}
+	if s.Reuse == engine.OtherSlot {
+		j.From = &s.From
+	}
+	return j
+}
+
+// cacheJSON is cache.Stats.
+type cacheJSON struct {
+	Nodes           int   `json:"pieces"`
+	States          int   `json:"states"`
+	Tokens          int   `json:"tokens"`
+	StateBytes      int64 `json:"state_bytes"`
+	ForgottenTokens int64 `json:"forgotten_tokens"`
+	EvictedStates   int64 `json:"evicted_states"`
 }
 
 // loadJSON is what a model does and has done.
 type loadJSON struct {
-	Model        string      `json:"model"`
-	Status       string      `json:"status"`
-	Stage        string      `json:"stage,omitempty"`    // of a model that is being loaded: what is done, and how far, for people
-	Progress     *float64    `json:"progress,omitempty"` // of the stage, 0 to 1; none where that is not known
-	Device       string      `json:"device"`
-	Ctx          int         `json:"ctx"`
-	Waiting      int         `json:"waiting"`
-	Running      int         `json:"running"`
-	PromptRate   float64     `json:"prompt_rate"` // tokens a second of late
-	GenerateRate float64     `json:"generate_rate"`
-	Prompt       int64       `json:"prompt_tokens"`
-	Cached       int64       `json:"cached_tokens"`
-	Generated    int64       `json:"generated_tokens"`
-	Slots        []slotJSON  `json:"slots"`
-	Entries      []entryJSON `json:"entries"`
-	Memory       Memory      `json:"memory"`
+	Model        string         `json:"model"`
+	Status       string         `json:"status"`
+	Stage        string         `json:"stage,omitempty"`    // of a model that is being loaded: what is done, and how far, for people
+	Progress     *float64       `json:"progress,omitempty"` // of the stage, 0 to 1; none where that is not known
+	Device       string         `json:"device"`
+	Ctx          int            `json:"ctx"`
+	Waiting      int            `json:"waiting"`
+	WaitingFor   map[string]int `json:"waiting_for,omitempty"` // by what they wait for
+	Running      int            `json:"running"`
+	PromptRate   float64        `json:"prompt_rate"` // tokens a second of late
+	GenerateRate float64        `json:"generate_rate"`
+	Prompt       int64          `json:"prompt_tokens"`
+	Cached       int64          `json:"cached_tokens"`
+	Generated    int64          `json:"generated_tokens"`
+	Kept         *cacheJSON     `json:"prefixes,omitempty"` // what slots hold of prompts
+	Slots        []slotJSON     `json:"slots"`
+	Entries      []entryJSON    `json:"entries"`
+	Memory       Memory         `json:"memory"`
 }
 
 type entryJSON struct {
@@ -301,8 +333,12 @@ func handleLoad(c *call) error {
 		l := &reply.Models[i]
 		*l = loadJSON{Model: l.Model, Status: l.Status, Device: st.Device, Ctx: st.Ctx, Waiting: st.Waiting, Running: running(st),
 			PromptRate: st.PromptRate, GenerateRate: st.GenerateRate, Prompt: st.PromptTokens, Cached: st.CachedTokens, Generated: st.GeneratedTokens, Memory: m.Memory}
+		if c.seesAll() {
+			kept := cacheJSON(st.Cache)
+			l.WaitingFor, l.Kept = st.WaitingFor, &kept
+		}
 		for _, s := range c.slots(st) {
-			l.Slots = append(l.Slots, slotJSON(s))
+			l.Slots = append(l.Slots, slotOf(s))
 		}
 		for _, e := range st.Entries {
 			l.Entries = append(l.Entries, entryJSON{e.Name, e.Steps, e.Rows, ms(e.Time), e.Ratio})

@@ -38,9 +38,7 @@ type Tree struct {
 	roots   map[string]*node // by owner
 	holders []*node          // the end of each holder's path; nil: it has none
 	states  []*node          // with a state
-	bytes   int64            // of them
-	nodes   int
-	evicted int64
+	stats   Stats
 }
 
 // node is a piece of a prompt.
@@ -185,7 +183,9 @@ func (n *node) prune() {
 		return
 	}
 	delete(n.parent.next, n.key)
-	n.tree.nodes--
+	size := len(n.key) / 4
+	n.tree.stats.Nodes, n.tree.stats.Tokens = n.tree.stats.Nodes-1, n.tree.stats.Tokens-size
+	n.tree.stats.ForgottenTokens += int64(size)
 }
 
 // Extend adds the next piece of a prompt to a holder's path, which ends where the piece begins, and returns where it
@@ -197,7 +197,7 @@ func (t *Tree) Extend(holder int, prompt []int32, now float64) int {
 	if next == nil {
 		next = &node{tree: t, parent: n, owner: n.owner, key: string(key), cut: n.cut + 1, next: map[string]*node{}}
 		n.next[next.key] = next
-		t.nodes++
+		t.stats.Nodes, t.stats.Tokens = t.stats.Nodes+1, t.stats.Tokens+len(key)/4
 	}
 	next.hold(holder)
 	next.used = now
@@ -223,8 +223,9 @@ func (t *Tree) Keep(holder int, s State, now float64) {
 		n.drop()
 	}
 	n.state, n.used = s, now
-	t.states, t.bytes = append(t.states, n), t.bytes+s.Bytes()
-	for t.bytes > t.o.StateBytes && len(t.states) > 1 {
+	t.states, t.stats.StateBytes = append(t.states, n), t.stats.StateBytes+s.Bytes()
+	t.stats.States = len(t.states)
+	for t.stats.StateBytes > t.o.StateBytes && len(t.states) > 1 {
 		t.FreeState(now)
 	}
 }
@@ -246,17 +247,18 @@ func (t *Tree) FreeState(now float64) bool {
 		return false
 	}
 	least.drop()
-	t.evicted++
+	t.stats.EvictedStates++
 	return true
 }
 
 // drop frees the node's state.
 func (n *node) drop() {
 	t := n.tree
-	t.bytes -= n.state.Bytes()
+	t.stats.StateBytes -= n.state.Bytes()
 	n.state.Free()
 	n.state = nil
 	t.states = slices.DeleteFunc(t.states, func(m *node) bool { return m == n })
+	t.stats.States = len(t.states)
 }
 
 // Loss is how many seconds of computing are lost if a holder leaves its path for that of a hit: what it alone holds
@@ -312,15 +314,17 @@ func (t *Tree) Forget() {
 	}
 }
 
-// Stats counts what a tree has.
+// Stats counts what a tree has, and what it has lost since the start.
 type Stats struct {
 	Nodes, States int
+	Tokens        int // of all nodes: what several holders have counts once
 	StateBytes    int64
-	Evicted       int64 // states, since the start
+	// ForgottenTokens are those of nodes that no holder has any more, EvictedStates the states that gave way to others.
+	ForgottenTokens, EvictedStates int64
 }
 
 // Stats returns the counts.
-func (t *Tree) Stats() Stats { return Stats{t.nodes, len(t.states), t.bytes, t.evicted} }
+func (t *Tree) Stats() Stats { return t.stats }
 
 // StatesOf is how many bytes of states are on a holder's path.
 func (t *Tree) StatesOf(holder int) (bytes int64) {

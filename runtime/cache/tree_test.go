@@ -36,6 +36,7 @@ type world struct {
 	now    float64
 	found  int // tokens
 	shared int // hits in another holder
+	stored int // tokens of nodes that were made
 }
 
 func newWorld(cuts []int, holders int, recurrent bool, budget int64) *world {
@@ -93,8 +94,12 @@ func (w *world) read(holder int, owner string, prompt []int32, end int) error {
 	for pos := h.Pos; pos < end; pos++ {
 		w.rows[holder] = append(w.rows[holder], contentOf(owner, prompt, pos+1))
 		if i := slices.Index(w.o.Cuts, pos+1); i >= 0 {
+			before := w.t.Stats().Nodes
 			if at := w.t.Extend(holder, prompt, w.now); at != pos+1 {
 				return fmt.Errorf("extended to %d, want %d", at, pos+1)
+			}
+			if w.t.Stats().Nodes > before {
+				w.stored += w.o.Cuts[i] - w.o.Cuts[i-1]
 			}
 		}
 	}
@@ -115,7 +120,7 @@ func (w *world) keep(holder int, bytes int64) {
 
 // check holds the tree's books against what there is.
 func (w *world) check() error {
-	held, nodes, bytes, states := map[*node][]int{}, 0, int64(0), 0
+	held, nodes, tokens, bytes, states := map[*node][]int{}, 0, 0, int64(0), 0
 	for h, leaf := range w.t.holders {
 		for n := leaf; n != nil; n = n.parent {
 			held[n] = append(held[n], h)
@@ -138,7 +143,7 @@ func (w *world) check() error {
 			}
 		}
 		for key, m := range n.next {
-			nodes++
+			nodes, tokens = nodes+1, tokens+m.pos()-n.pos()
 			if m.parent != n || m.key != key || m.owner != n.owner || m.cut != n.cut+1 || len(key) != 4*(m.pos()-n.pos()) {
 				return fmt.Errorf("a node below %d is not its child", n.pos())
 			}
@@ -166,7 +171,8 @@ func (w *world) check() error {
 		}
 		alive += 1 - s.freed
 	}
-	if have, want := w.t.Stats(), (Stats{nodes, states, bytes, w.t.evicted}); have != want || states != alive || states != len(w.t.states) {
+	have := w.t.Stats()
+	if want := (Stats{nodes, states, tokens, bytes, int64(w.stored - tokens), have.EvictedStates}); have != want || states != alive || states != len(w.t.states) {
 		return fmt.Errorf("counts %+v, want %+v, %d states are alive, %d listed", have, want, alive, len(w.t.states))
 	}
 	if bytes > w.o.StateBytes && states > 1 {
@@ -226,7 +232,7 @@ func TestTree(t *testing.T) {
 				rt.Fatal(err)
 			}
 		}
-		found, shared, evicted = found+w.found, shared+w.shared, evicted+w.t.evicted
+		found, shared, evicted = found+w.found, shared+w.shared, evicted+w.t.Stats().EvictedStates
 		w.t.Forget()
 		if err := w.check(); err != nil || w.t.Stats().Nodes != 0 || len(w.t.roots) != 0 {
 			rt.Fatalf("%v, %+v are left", err, w.t.Stats())

@@ -111,6 +111,7 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 		return nil, err
 	}
 	e.costs, e.tree = newCosts(plan), newTree(plan, e.prompts)
+	e.turns, e.decided, e.waits = turns{}, zeros[int64](reuses), zeros[int64](promptWaits)
 	e.luck.hits = 0.5
 	e.recurrent = plan.Memory.Recurrent()
 	for i := range plan.Header.Slots {

@@ -17,6 +17,9 @@ type loop struct {
 	running   []*seq // in slots, first come first
 	prompts   *prompts
 	tree      *cache.Tree // what slots hold of prompts
+	turns     turns
+	decided   map[string]int64 // Stats.Decided
+	waits     map[string]int64 // Stats.PromptWaits
 	costs     costs
 	recurrent bool
 	clock     int64
@@ -77,8 +80,10 @@ func (e *Engine) sweep(why error) {
 	e.running = slices.DeleteFunc(e.running, func(s *seq) bool { return e.over(s, why) })
 	e.waiting = slices.DeleteFunc(e.waiting, func(s *seq) bool { return e.over(s, why) })
 	for len(e.waiting) > 0 && len(e.running) < len(e.slots) {
-		s := e.waiting[0]
-		e.waiting = slices.Delete(e.waiting, 0, 1)
+		e.turns.forget(e.waiting, e.running)
+		i := e.turns.next(e.waiting)
+		s := e.waiting[i]
+		e.waiting = slices.Delete(e.waiting, i, i+1)
 		e.admit(s)
 		e.running = append(e.running, s)
 	}
@@ -128,7 +133,11 @@ func (e *Engine) end(s *seq, d *Done) {
 
 // admit gives a sequence a slot.
 func (e *Engine) admit(s *seq) {
-	s.slot, s.usage.Cached = e.place(s.req)
+	e.clock++
+	e.turns[s.req.Owner] = e.clock
+	var why string
+	s.slot, s.usage.Cached, why = e.place(s.req)
+	s.slot.decision = Decision{Why: why, From: -1}
 	s.slot.seq, s.admitted, s.luck = s, time.Now(), e.luck
 }
 
@@ -152,8 +161,10 @@ func (e *Engine) step() error {
 			}
 			entry, n := e.prompts.step(len(s.slot.tokens), e.stop(s), s.exact)
 			if e.spent > 0 && !e.fits(s, entry, n) {
+				e.waitFor()
 				return e.decodeAll(e.decodable())
 			}
+			s.waitsFor = ""
 			took, err := e.prefill(s, entry, n)
 			if err != nil {
 				return err

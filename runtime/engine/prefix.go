@@ -41,13 +41,15 @@ func (e *Engine) match(r *Request, prefer int) cache.Hit {
 }
 
 // place chooses the idle slot that spares most, and of those the one whose content is missed least.
-func (e *Engine) place(r *Request) (best *slot, hit int) {
+func (e *Engine) place(r *Request) (best *slot, hit int, why string) {
 	h, now := e.match(r, -1), e.now()
 	var least float64
+	idle := 0
 	for _, c := range e.slots {
 		if c.seq != nil {
 			continue
 		}
+		idle++
 		gain, loss := h.Pos, 0.0
 		if e.o.ReuseAnswers {
 			if own, exact := e.known(c, r); !exact || 2*own >= len(c.tokens) { // else most of it is another conversation
@@ -63,7 +65,15 @@ func (e *Engine) place(r *Request) (best *slot, hit int) {
 			best, hit, least = c, gain, loss
 		}
 	}
-	return best, hit
+	switch {
+	case idle == 1:
+		why = OnlySlot
+	case hit > 0 && (hit > h.Pos || e.tree.Common(best.index, h) == hit):
+		why = HoldsPrompt
+	default:
+		why = LeastMissed
+	}
+	return best, hit, why
 }
 
 // start makes the sequence's slot ready for its first step: the slot has all that is known of the prompt, its own or
@@ -71,9 +81,25 @@ func (e *Engine) place(r *Request) (best *slot, hit int) {
 func (e *Engine) start(s *seq) error {
 	l, r := s.slot, s.req
 	s.started = true
+	forgotten := e.tree.Stats().ForgottenTokens
+	defer func() {
+		l.decision.Forgot = int(e.tree.Stats().ForgottenTokens - forgotten)
+		e.decided[l.decision.Reuse]++
+	}()
 	h := e.match(r, l.index)
 	if own, exact := e.known(l, r); own > 0 && own >= h.Pos {
+		if l.decision.Reuse, l.decision.From = OwnAnswer, l.index; exact {
+			l.decision.Reuse = OwnSlot
+		}
 		return e.goOn(s, own, exact)
+	}
+	switch l.decision.From = h.Holder; h.Holder {
+	case -1:
+		l.decision.Reuse = NoSlot
+	case l.index:
+		l.decision.Reuse = OwnSlot
+	default:
+		l.decision.Reuse = OtherSlot
 	}
 	if h.Pos > 0 && h.Holder != l.index {
 		if err := e.inherit(l, e.slots[h.Holder], e.tree.Common(l.index, h), h.Pos); err != nil {

@@ -7,13 +7,14 @@ import (
 // slot is a sequence slot of the plan and what it holds. What prompts left in it as a run without cache would have
 // written it, the tree knows.
 type slot struct {
-	index  int
-	seq    *seq    // nil: idle
-	owner  string  // of the request that wrote it
-	tokens []int32 // those at positions 0, 1, ...
-	end    int     // how far it was written, at most
-	at     int     // where the slot's own recurrent state is
-	used   int64   // when a request left it, by the loop's clock
+	index    int
+	seq      *seq     // nil: idle
+	owner    string   // of the request that wrote it
+	tokens   []int32  // those at positions 0, 1, ...
+	end      int      // how far it was written, at most
+	at       int      // where the slot's own recurrent state is
+	used     int64    // when a request left it, by the loop's clock
+	decision Decision // of the request that has it, or had it last
 	answered
 }
 

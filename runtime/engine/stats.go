@@ -7,6 +7,7 @@ import (
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/cache"
 )
 
 // Stats is the state of the engine and its counters.
@@ -16,15 +17,20 @@ type Stats struct {
 	Memory  plans.Memory // sizes on the device
 	Started time.Time
 
-	Waiting int
-	Slots   []SlotStats
-	Entries []EntryStats // that have run, in the plan's order
+	Waiting    int
+	WaitingFor map[string]int // of these, by what they wait for: ForSlot, ForPriority, ForTurn, ForOrder
+	Slots      []SlotStats
+	Cache      cache.Stats  // of prompts that slots hold
+	Entries    []EntryStats // that have run, in the plan's order
 
 	// Since the start:
 	Requests        map[string]int64 // by Done.Reason
 	PromptTokens    int64            // computed
 	CachedTokens    int64            // of prompts, found in slots
 	GeneratedTokens int64
+	// Decided counts requests by Decision.Reuse, PromptWaits steps in which a prompt was not read on, by why: ForOrder,
+	// ForTokens.
+	Decided, PromptWaits map[string]int64
 
 	// Turns whose recurrent state could not be kept for the next turn, which then computes its whole
 	// prompt; and the reason of the last one.
@@ -39,10 +45,13 @@ type Stats struct {
 type SlotStats struct {
 	State      string // "idle", "prompt" or "answer"
 	Tokens     int    // that it holds
+	Kept       int    // of these, from the beginning, what later prompts that begin alike go on from
 	Prompt     int    // tokens of the request's prompt
 	Cached     int    // of these, found in the slot
 	Answer     int    // tokens of the answer
 	Checkpoint int64  // bytes of recurrent state kept for the next turn
+	Decision          // of the request that has it, or had it last
+	WaitsFor   string // why its prompt is not read on: ForOrder, ForTokens; "": it is, or there is none
 }
 
 // EntryStats counts and times the steps of an entry.
@@ -56,7 +65,7 @@ type EntryStats struct {
 
 func newStats(plan *plans.Plan, exec runtime.Executor) Stats {
 	return Stats{Device: exec.Device(), Ctx: plan.Header.Ctx, Memory: plan.Memory, Started: time.Now(),
-		Slots: make([]SlotStats, plan.Header.Slots), Requests: map[string]int64{}}
+		Slots: make([]SlotStats, plan.Header.Slots), Requests: map[string]int64{}, Decided: map[string]int64{}, PromptWaits: map[string]int64{}}
 }
 
 // Stats returns the current state.
@@ -64,7 +73,8 @@ func (e *Engine) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.stats
-	s.Waiting = len(e.waiting)
+	s.Waiting, s.WaitingFor = len(e.waiting), e.turns.waitsFor(e.waiting)
+	s.Decided, s.PromptWaits = maps.Clone(s.Decided), maps.Clone(s.PromptWaits)
 	s.Slots, s.Requests, s.Entries = slices.Clone(s.Slots), maps.Clone(s.Requests), slices.Clone(s.Entries)
 	if time.Since(e.window) > 2*rateWindow {
 		s.PromptRate, s.GenerateRate = 0, 0
@@ -93,9 +103,13 @@ func (e *Engine) publish() {
 	}
 	e.stats.PromptTokens, e.stats.GeneratedTokens = e.read, e.generated
 	e.stats.Unsaved, e.stats.UnsavedWhy = e.unsaved, e.unsavedWhy
+	e.stats.Cache = e.tree.Stats()
+	maps.Copy(e.stats.Decided, e.decided)
+	maps.Copy(e.stats.PromptWaits, e.waits)
 	for i, l := range e.slots {
-		st := SlotStats{State: "idle", Tokens: len(l.tokens)}
+		st := SlotStats{State: "idle", Tokens: len(l.tokens), Kept: e.tree.At(l.index), Decision: l.decision}
 		if s := l.seq; s != nil {
+			st.WaitsFor = s.waitsFor
 			st.State = "answer"
 			if s.reading() {
 				st.State = "prompt"
