@@ -1,9 +1,6 @@
 package sample
 
-import (
-	"math"
-	"math/bits"
-)
+import "math/bits"
 
 // Allowed says which tokens may come next, beside what the parameters say.
 type Allowed interface {
@@ -27,9 +24,6 @@ func (s *set) sift(n int) (all, ok bool) {
 		return false, false
 	}
 	s.head, all = largest(s.head[:0], s.logits, sieve)
-	if len(s.head) > 0 && !(s.head[0].logit() <= math.MaxFloat32) {
-		return all, true // grow finds the error
-	}
 	kept := s.head[:0]
 	for i, c := range s.head {
 		if s.gate.Allows(c.id()) {
@@ -58,10 +52,12 @@ func (s *set) settle() {
 	if n <= fewAllowed {
 		for i, w := range words {
 			for ; w != 0; w &= w - 1 {
-				if id := i*64 + bits.TrailingZeros64(w); id < len(s.logits) && s.logits[id] > negInf {
-					if c := pack(int32(id), s.logits[id]); c <= s.limit {
-						s.head = append(s.head, c)
-					}
+				id := i*64 + bits.TrailingZeros64(w)
+				if id >= len(s.logits) || s.logits[id] == negInf {
+					continue
+				}
+				if c := pack(int32(id), s.logits[id]); c <= s.limit {
+					s.head = append(s.head, c)
 				}
 			}
 		}

@@ -199,10 +199,15 @@ func (s *set) weight(logit float32) float64 {
 func (s *set) sorted() {
 	slices.Sort(s.head)
 	s.cut = true
-	if len(s.head) == 0 {
+	switch {
+	case len(s.head) == 0:
 		s.err = ErrNothingLeft
-		s.head = append(s.head, pack(0, 0))
+	case !(s.head[0].logit() <= math.MaxFloat32):
+		s.err = ErrNotNumbers
+	default:
+		return
 	}
+	s.head = append(s.head[:0], pack(0, 0))
 }
 
 // weights is the sum over all that is left.
