@@ -1,6 +1,9 @@
 package engine
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // feed carries what the engine chooses to the goroutine that reads it. It never makes the
 // engine wait; it grows to what one answer has at most.
@@ -9,7 +12,12 @@ type feed struct {
 	list   []choice
 	done   *Done
 	signal chan struct{} // holds something when there is something new
+	since  time.Time     // when the first token was put that the reader was not told of; the engine's alone
 }
+
+// together is how long a token waits for others at most. Readers write what they get to the network, which takes the
+// processor for as long as a step of a small model; a burst makes its first token wait for longer.
+const together = 2 * time.Millisecond
 
 // choice is a token as the engine has it.
 type choice struct {
@@ -21,12 +29,29 @@ type choice struct {
 
 func newFeed() *feed { return &feed{signal: make(chan struct{}, 1)} }
 
-// put appends a token.
-func (f *feed) put(c choice) {
+// put appends a token. The reader learns of it by tell, flush or end.
+func (f *feed) put(c choice, now time.Time) {
 	f.mu.Lock()
 	f.list = append(f.list, c)
 	f.mu.Unlock()
-	f.wake()
+	if f.since.IsZero() {
+		f.since = now
+	}
+}
+
+// tell wakes the reader if a token would have waited for longer than together by a time.
+func (f *feed) tell(by time.Time) {
+	if by.Sub(f.since) > together {
+		f.flush()
+	}
+}
+
+// flush wakes the reader if there is a token that it was not told of.
+func (f *feed) flush() {
+	if !f.since.IsZero() {
+		f.since = time.Time{}
+		f.wake()
+	}
 }
 
 // end says that nothing follows.

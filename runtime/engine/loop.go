@@ -152,6 +152,9 @@ func (e *Engine) fail(err error) {
 // step takes pieces of prompts, as many as the bound allows, and a step of decoding.
 func (e *Engine) step() error {
 	e.spent = 0
+	if slices.ContainsFunc(e.running, func(s *seq) bool { return !s.ended && s.reading() }) {
+		e.tell(time.Hour) // steps of prompts may take long
+	}
 	for _, s := range e.running {
 		for !s.ended && s.reading() {
 			if !s.started {
@@ -173,6 +176,14 @@ func (e *Engine) step() error {
 		}
 	}
 	return e.decodeAll(e.decodable())
+}
+
+// tell wakes the readers of tokens that will have waited for too long behind a step of that length.
+func (e *Engine) tell(next time.Duration) {
+	by := time.Now().Add(next)
+	for _, s := range e.running {
+		s.out.tell(by)
+	}
 }
 
 // aim is the part of the bound that steps are planned for: what they take beside, as a rule, has the rest.

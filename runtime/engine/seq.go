@@ -132,7 +132,10 @@ func (s *seq) accept(c choice, room int) string {
 	c.reasoning = s.open
 	s.reason()
 	c.reasoning = c.reasoning || s.open
-	s.out.put(c)
+	s.out.put(c, s.last)
+	if len(s.answer) == 1 || len(s.req.Stops) > 0 { // nobody waits for the first one, nor takes what is behind an end
+		s.out.flush()
+	}
 	switch {
 	case over:
 		return Stopped

@@ -98,6 +98,8 @@ func depth(group []*seq) int {
 
 // decodeAll takes a step of decoding for each of the sequences, or several at once.
 func (e *Engine) decodeAll(all []*seq) error {
+	began := time.Now()
+	defer func() { e.tell(time.Since(began)) }()
 	for len(all) > 0 {
 		depth := depth(all)
 		entry, _ := e.costs.cover(e.prompts.decode, len(all), depth)
