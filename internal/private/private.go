@@ -4,13 +4,17 @@
 package private
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/zincc-dev/zincc/internal/outfile"
 )
@@ -69,6 +73,8 @@ func (c *Cache) Read(file string) []byte {
 	if !hmac.Equal(sum, c.sum(file, data)) {
 		return nil
 	}
+	now := time.Now()
+	_ = os.Chtimes(path, now, now) // used: Bound goes by that
 	return data
 }
 
@@ -81,6 +87,29 @@ func (c *Cache) Write(file string, data []byte) error {
 		_, err := w.Write(data)
 		return err
 	})
+}
+
+// Bound removes the files that were not used for longest, until those that are left have at most so many bytes. The one
+// used last stays, whatever it has.
+func (c *Cache) Bound(bytes int64) {
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		return
+	}
+	var files []fs.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int {
+		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
+	})
+	for i, f := range files {
+		if bytes -= f.Size(); i > 0 && bytes < 0 {
+			_ = os.Remove(c.Path(f.Name())) // another process may have been faster
+		}
+	}
 }
 
 // sum is the HMAC-SHA256 of where a file lies and what it holds: a file that was moved is another.

@@ -2,10 +2,12 @@ package private
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // user sets up a user's folders.
@@ -137,6 +139,44 @@ func TestFolders(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), "belongs to user 12345") {
 				t.Errorf("a folder of another user: %v", err)
 			}
+		}
+	}
+}
+
+// TestBound holds that the files that are left are those that were written or read last, as many as are wanted.
+func TestBound(t *testing.T) {
+	user(t)
+	c := open(t, "some")
+	then := time.Now().Add(-time.Hour)
+	for i, name := range []string{"a", "b", "c", "d"} {
+		if err := c.Write(name, make([]byte, 100-sha256.Size)); err != nil {
+			t.Fatal(err)
+		}
+		at := then.Add(time.Duration(i) * time.Minute)
+		if err := os.Chtimes(c.Path(name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(c.Path("folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	left := func() (all string) {
+		for _, name := range []string{"a", "b", "c", "d", "folder"} {
+			if _, err := os.Stat(c.Path(name)); err == nil {
+				all += name + " "
+			}
+		}
+		return all
+	}
+	if c.Read("a") == nil {
+		t.Fatal("a is gone")
+	}
+	for _, step := range []struct {
+		bytes int64
+		want  string
+	}{{400, "a b c d folder "}, {399, "a c d folder "}, {250, "a d folder "}, {1, "a folder "}} {
+		if c.Bound(step.bytes); left() != step.want {
+			t.Errorf("of %d bytes there are left %s, want %s", step.bytes, left(), step.want)
 		}
 	}
 }

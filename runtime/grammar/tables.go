@@ -11,6 +11,9 @@ import (
 // tablesFormat changes with what a vocabulary's tables are, or how they are written.
 const tablesFormat = 1
 
+// mostKept is how many bytes of tables are kept: of some twenty vocabularies, those that were used last.
+const mostKept = 256 << 20
+
 // Kept is NewVocabulary with tables that are kept in the user's cache folder, beside the plans that zincrun makes.
 // Those that are not there, or not as they were written, are made, and kept for the next time.
 func Kept(pieces []string, ends []int32) *Vocabulary {
@@ -28,7 +31,9 @@ func Kept(pieces []string, ends []int32) *Vocabulary {
 	v = NewVocabulary(pieces, ends)
 	c := codec{writes: true}
 	v.tables(&c)
-	_ = cache.Write(name, c.data) // it only saves time
+	if cache.Write(name, c.data) == nil { // it only saves time
+		cache.Bound(mostKept)
+	}
 	return v
 }
 
