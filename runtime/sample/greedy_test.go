@@ -7,9 +7,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestLikeliest holds that Likeliest chooses as the whole chain does with any parameters that are Greedy: of equal logits,
-// of few and of many, some of which are not allowed or forbidden, and with the same error where there is nothing to
-// choose.
+// TestLikeliest holds that Likeliest chooses as the whole chain does with any parameters that are Greedy: of equal
+// logits, of few and of many, some of which are not allowed or forbidden, and with the same error where nothing is left
+// to choose from.
 func TestLikeliest(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := Neutral()
