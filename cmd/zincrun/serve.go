@@ -63,6 +63,7 @@ Standard error gets a line of JSON for each request, without its text. Metrics a
 		f.IntVar(&s.slots, "slots", 0, "of model files: conversations at a time, each with a KV cache of its own (default as many as fit, up to 8)")
 		s.plan.declare(f)
 		s.answers.declare(f)
+		s.events.declare(f)
 		cli.ConfigFlag(f)
 		return s.run
 	},
@@ -71,6 +72,7 @@ Standard error gets a line of JSON for each request, without its text. Metrics a
 type serveFlags struct {
 	plan                 planFlags
 	answers              answerFlags
+	events               eventFlags
 	host                 string
 	port                 int
 	names, keys, origins []string
@@ -107,7 +109,11 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	if err := s.check(len(keys)); err != nil {
 		return err
 	}
+	if err := s.events.open(s.insecure); err != nil {
+		return err
+	}
 	o := api.Options{
+		Events: s.events.publisher,
 		Served: served, Folder: folder, Library: shelf.library(), Memory: s.room(several), Keys: keys, Origins: s.origins, Loopback: s.loopback(), Version: version.Release,
 		Compat: s.compat != "", Log: s.log, LogText: s.logText, QueueTimeout: s.queue,
 		AnyModel: s.answers.anyModel, Hosts: s.answers.hosts, System: s.answers.system,
@@ -118,6 +124,10 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	server := api.New(o)
 	shelf.server = server
 
+	if p := s.events.publisher; p != nil {
+		pub, replay := p.Addresses()
+		s.log.Info("kv-events", "pub", pub, "replay", replay)
+	}
 	listener, url, err := s.listen(ctx)
 	if err != nil {
 		return err
@@ -152,7 +162,7 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	grace, stop := context.WithTimeout(context.Background(), s.drain)
 	defer stop()
 	s.log.Info("drain")
-	err = errors.Join(err, server.Drain(grace))
+	err = errors.Join(err, server.Drain(grace), s.events.close())
 	last, stopLast := context.WithTimeout(context.Background(), 250*time.Millisecond)
 	defer stopLast()
 	if web.Shutdown(last) != nil { // replies that nobody reads

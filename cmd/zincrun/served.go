@@ -15,8 +15,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
-// open loads a model.
-func (s *serveFlags) open(ctx context.Context, path string) (_ *api.Model, err error) {
+// open loads a model; name is what it is called.
+func (s *serveFlags) open(ctx context.Context, path, name string) (_ *api.Model, err error) {
 	options := s.plan.options()
 	options.Watch = progress.From(ctx)
 	if options.Several = true; s.slots > 0 {
@@ -66,7 +66,13 @@ func (s *serveFlags) open(ctx context.Context, path string) (_ *api.Model, err e
 			s.log.Warn("chat template", "model", path, "note", note)
 		}
 	}
-	if m.Engine, err = newEngine(o, tok, engine.Options{ITL: s.itl, ReuseAnswers: s.reuse.answers}); err != nil {
+	eo := engine.Options{ITL: s.itl, ReuseAnswers: s.reuse.answers}
+	if events := s.events.publisher; events != nil {
+		feed := events.Feed(name, m.Hash)
+		eo.Watch = feed
+		m.Close = func() error { feed.Close(); o.Close(); return nil }
+	}
+	if m.Engine, err = newEngine(o, tok, eo); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return m, nil

@@ -256,7 +256,7 @@ func (s *serveFlags) served(found library.Model) (*api.Served, error) {
 	}
 	m := &api.Served{
 		Names: names, Path: path, Made: info.ModTime(), Bytes: info.Size(),
-		Open: func(ctx context.Context) (*api.Model, error) { return s.open(ctx, path) },
+		Open: func(ctx context.Context) (*api.Model, error) { return s.open(ctx, path, names[0]) },
 	}
 	if gguf.Is(path) {
 		f, err := gguf.Open(path)

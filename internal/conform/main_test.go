@@ -23,8 +23,8 @@ var (
 
 const root = "../.."
 
-// server is the URL of the server under test, zincrun the program that it runs.
-var server, zincrun string
+// server is the URL of the server under test, zincrun the program that it runs, plan that of the chat model.
+var server, zincrun, plan string
 
 func TestMain(m *testing.M) {
 	flag.Parse()
@@ -48,7 +48,8 @@ func run(m *testing.M) (int, error) {
 	if out, err := build.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("go build: %w: %s", err, out)
 	}
-	plan, target, device := filepath.Join(dir, "gopher-chat.bin"), "host", "host" // slow enough to be interrupted
+	var target, device string
+	plan, target, device = filepath.Join(dir, "gopher-chat.bin"), "host", "host" // slow enough to be interrupted
 	if *update {
 		target, device = "native", "auto" // as people see it
 	}

@@ -233,6 +233,21 @@ func (g gauges) decisions(out chan<- prometheus.Metric, model string, stats engi
 func (g gauges) Describe(chan<- *prometheus.Desc) {}
 
 func (g gauges) Collect(out chan<- prometheus.Metric) {
+	if g.s.o.Events != nil {
+		st := g.s.o.Events.Stats()
+		for _, row := range []struct {
+			name, help string
+			kind       prometheus.ValueType
+			value      float64
+		}{
+			{"subscribers", "Routers that read the events.", prometheus.GaugeValue, float64(st.Subscribers)},
+			{"sent_total", "Batches of events.", prometheus.CounterValue, float64(st.Events)},
+			{"dropped_total", "Changes that came too fast to be told.", prometheus.CounterValue, float64(st.Dropped)},
+			{"missed_total", "Messages that a router did not read in time.", prometheus.CounterValue, float64(st.Missed)},
+		} {
+			out <- prometheus.MustNewConstMetric(prometheus.NewDesc("zincrun_kv_events_"+row.name, row.help, nil, nil), row.kind, row.value)
+		}
+	}
 	for _, served := range g.s.pool.all() {
 		var stats engine.Stats
 		loaded := 0.0

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/zincc-dev/zincc/internal/mapped"
+	"github.com/zincc-dev/zincc/runtime/kvevents"
 )
 
 // Options say what is served to whom. A zero limit takes the default.
@@ -40,7 +41,8 @@ type Options struct {
 	Hosts    []string     // other names of it, such as that of a proxy before it
 	UI       http.Handler // the page; nil: none
 	Version  string
-	Compat   bool // metrics under vLLM's names, too
+	Compat   bool                // metrics under vLLM's names, too
+	Events   *kvevents.Publisher // what routers are told, for the metrics; nil: nothing
 	Log      *slog.Logger
 	LogText  bool // prompts and answers, too
 

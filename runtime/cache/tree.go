@@ -29,6 +29,7 @@ type Options struct {
 	Recurrent bool
 	// StateBytes bounds the states that are kept: beyond, those that spare least go. One is always kept.
 	StateBytes int64
+	Watch      Watcher // nil: nobody looks
 }
 
 // Tree is what is known of prompts. Times are in seconds since any moment, the same for all calls. It is for one
@@ -39,6 +40,7 @@ type Tree struct {
 	holders []*node          // the end of each holder's path; nil: it has none
 	states  []*node          // with a state
 	stats   Stats
+	last    uint64 // ID of the newest piece
 }
 
 // node is a piece of a prompt.
@@ -52,10 +54,15 @@ type node struct {
 	held   []int // holders whose paths go through it or end here, ascending
 	state  State
 	used   float64 // when a request last went through it
+	id     uint64  // Piece.ID; 0 of a root
+	told   bool    // the watcher knows it
 }
 
 // New makes an empty tree.
 func New(o Options) *Tree {
+	if o.Watch != nil {
+		o.Watch.Cuts(o.Cuts)
+	}
 	return &Tree{o: o, roots: map[string]*node{}, holders: make([]*node, o.Holders)}
 }
 
@@ -182,6 +189,7 @@ func (n *node) prune() {
 		delete(n.tree.roots, n.owner)
 		return
 	}
+	n.gone()
 	delete(n.parent.next, n.key)
 	size := len(n.key) / 4
 	n.tree.stats.Nodes, n.tree.stats.Tokens = n.tree.stats.Nodes-1, n.tree.stats.Tokens-size
@@ -195,13 +203,17 @@ func (t *Tree) Extend(holder int, prompt []int32, now float64) int {
 	key := bytesOf(t.piece(prompt, n.cut))
 	next := n.next[string(key)]
 	if next == nil {
-		next = &node{tree: t, parent: n, owner: n.owner, key: string(key), cut: n.cut + 1, next: map[string]*node{}}
+		t.last++
+		next = &node{tree: t, parent: n, owner: n.owner, key: string(key), cut: n.cut + 1, next: map[string]*node{}, id: t.last}
 		n.next[next.key] = next
 		t.stats.Nodes, t.stats.Tokens = t.stats.Nodes+1, t.stats.Tokens+len(key)/4
 	}
 	next.hold(holder)
 	next.used = now
 	t.holders[holder] = next
+	if !t.o.Recurrent {
+		next.tell()
+	}
 	return next.pos()
 }
 
@@ -223,6 +235,7 @@ func (t *Tree) Keep(holder int, s State, now float64) {
 		n.drop()
 	}
 	n.state, n.used = s, now
+	n.tell()
 	t.states, t.stats.StateBytes = append(t.states, n), t.stats.StateBytes+s.Bytes()
 	t.stats.States = len(t.states)
 	for t.stats.StateBytes > t.o.StateBytes && len(t.states) > 1 {
@@ -259,6 +272,9 @@ func (n *node) drop() {
 	n.state = nil
 	t.states = slices.DeleteFunc(t.states, func(m *node) bool { return m == n })
 	t.stats.States = len(t.states)
+	for m := n; m != nil && m.told && !t.useful(m); m = m.parent {
+		m.gone()
+	}
 }
 
 // Loss is how many seconds of computing are lost if a holder leaves its path for that of a hit: what it alone holds

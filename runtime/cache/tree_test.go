@@ -37,6 +37,48 @@ type world struct {
 	found  int // tokens
 	shared int // hits in another holder
 	stored int // tokens of nodes that were made
+	known  map[uint64]known
+	wrong  error // of what the watcher was told
+}
+
+// known is a piece that the watcher knows.
+type known struct {
+	parent, behind uint64 // the piece before it, and how many are behind it
+	of             content
+}
+
+func (w *world) Cuts(cuts []int) { w.known = map[uint64]known{0: {}} }
+
+func (w *world) Stored(p Piece) {
+	up, ok := w.known[p.Parent]
+	if _, twice := w.known[p.ID]; !ok || twice {
+		w.wrong = fmt.Errorf("piece %d is stored behind %d: %v, twice: %v", p.ID, p.Parent, ok, twice)
+	}
+	up.behind++
+	w.known[p.Parent] = up
+	w.known[p.ID] = known{parent: p.Parent, of: contentOf(p.Owner, p.Tokens, len(p.Tokens))}
+}
+
+func (w *world) Removed(id uint64) {
+	p, ok := w.known[id]
+	if !ok || p.behind > 0 {
+		w.wrong = fmt.Errorf("piece %d is removed, known: %v, with %d behind it", id, ok, p.behind)
+	}
+	delete(w.known, id)
+	up := w.known[p.parent]
+	up.behind--
+	w.known[p.parent] = up
+}
+
+// told holds what the watcher knows against a node.
+func (w *world) told(n *node) error {
+	p, ok := w.known[n.id]
+	tokens := make([]int32, len(n.key)/4)
+	copy(bytesOf(tokens), n.key)
+	if want := !w.o.Recurrent || w.t.useful(n); ok != want || ok && (p.parent != n.parent.id || p.of != contentOf(n.owner, tokens, len(tokens))) {
+		return fmt.Errorf("the watcher knows %v of a piece at %d, want %v: %+v", ok, n.pos(), want, p)
+	}
+	return w.wrong
 }
 
 func newWorld(cuts []int, holders int, recurrent bool, budget int64) *world {
@@ -44,6 +86,7 @@ func newWorld(cuts []int, holders int, recurrent bool, budget int64) *world {
 	for _, c := range cuts {
 		w.o.Costs = append(w.o.Costs, float64(c)*1e-3)
 	}
+	w.o.Watch = w
 	w.t, w.rows, w.lost = New(w.o), make([][]content, holders), make([][]bool, holders)
 	for i := range w.lost {
 		w.lost[i] = make([]bool, len(cuts))
@@ -147,6 +190,9 @@ func (w *world) check() error {
 			if m.parent != n || m.key != key || m.owner != n.owner || m.cut != n.cut+1 || len(key) != 4*(m.pos()-n.pos()) {
 				return fmt.Errorf("a node below %d is not its child", n.pos())
 			}
+			if err := w.told(m); err != nil {
+				return err
+			}
 			if err := walk(m); err != nil {
 				return err
 			}
@@ -160,6 +206,9 @@ func (w *world) check() error {
 		if err := walk(r); err != nil {
 			return err
 		}
+	}
+	if have := len(w.known) - 1; have > nodes || !w.o.Recurrent && have != nodes {
+		return fmt.Errorf("the watcher knows %d pieces of %d", have, nodes)
 	}
 	if len(held) > 0 {
 		return fmt.Errorf("%d nodes are held and in no tree", len(held))

@@ -33,6 +33,7 @@ import (
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/cache"
 	"github.com/zincc-dev/zincc/runtime/grammar"
 	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/text"
@@ -63,6 +64,8 @@ type Options struct {
 	// ReuseAnswers lets the next turn of a conversation go on from the answer that its slot holds. It computes less;
 	// its answer may have other bits than that of the same request elsewhere.
 	ReuseAnswers bool
+	// Watch is told what slots hold of prompts; nil: nobody looks.
+	Watch cache.Watcher
 }
 
 // Engine runs requests on a plan.
@@ -110,7 +113,7 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 	if e.prompts, err = newPrompts(plan, o.ITL); err != nil {
 		return nil, err
 	}
-	e.costs, e.tree = newCosts(plan), newTree(plan, e.prompts)
+	e.costs, e.tree = newCosts(plan), newTree(plan, e.prompts, o.Watch)
 	e.turns, e.decided, e.waits = turns{}, zeros[int64](reuses), zeros[int64](promptWaits)
 	e.luck.hits = 0.5
 	e.recurrent = plan.Memory.Recurrent()

@@ -17,13 +17,13 @@ const statesPerSlot = 2
 // copying is how many times as long a prompt takes to compute as to copy; it is more on all devices.
 const copying = 100
 
-func newTree(plan *plans.Plan, p *prompts) *cache.Tree {
+func newTree(plan *plans.Plan, p *prompts, w cache.Watcher) *cache.Tree {
 	state := int64(0)
 	for _, s := range plan.Memory.Checkpoint(0, plan.Header.Ctx-1) {
 		state += s.Bytes
 	}
 	return cache.New(cache.Options{Cuts: p.cuts, Costs: p.costs, Holders: plan.Header.Slots,
-		Recurrent: plan.Memory.Recurrent(), StateBytes: statesPerSlot * int64(plan.Header.Slots) * state})
+		Recurrent: plan.Memory.Recurrent(), StateBytes: statesPerSlot * int64(plan.Header.Slots) * state, Watch: w})
 }
 
 // now is the time of the tree.
