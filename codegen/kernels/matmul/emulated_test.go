@@ -25,11 +25,15 @@ func TestManyRowsEmulated(t *testing.T) {
 		group  func(w *work) []*ir.Value
 	}{
 		{"gemm", 38, func(w *work) []*ir.Value { return []*ir.Value{w.linear(w.rows(ir.T, 256), ir.Q4_K, 70)} }},
+		{"gemm_coop", 20, func(w *work) []*ir.Value { return []*ir.Value{w.linear(w.rounded(w.rows(ir.T, 256)), ir.Q4_K, 72)} }},
 		{"gemm_dot", 38, func(w *work) []*ir.Value { return []*ir.Value{w.linear(w.fixed8(w.dotInput(320)), ir.Q8_0, 70)} }},
 		{"gemm_float", 130, func(w *work) []*ir.Value { return []*ir.Value{w.linear(w.rows(ir.T, 256), ir.F32, 70)} }},
 		{"gemm_lanes", 38, func(w *work) []*ir.Value { return []*ir.Value{w.linear(w.rows(ir.T, 256), ir.F32, 35)} }},
 		{"expert_gemm", 38, func(w *work) []*ir.Value { return down(w, w.input(ir.Dim(m.slots*m.ff))) }},
 		{"expert_dot", 38, func(w *work) []*ir.Value { return down(w, w.fixed8(w.input(ir.Dim(m.slots*m.ff)))) }},
+		{"expert_coop", 20, func(w *work) []*ir.Value {
+			return []*ir.Value{w.fragmentExperts(&moe{dtype: ir.Q4_K, experts: 8, slots: 2, all: 3, none: 5}, 256, 72, false)}
+		}},
 		{"expert_sum", 20, func(w *work) []*ir.Value {
 			y := w.op("expert_sum", nil, w.input(3*33), w.input(3))
 			y = w.op("add", nil, y, w.op("gate_rows", nil, w.input(33), w.input(1)))
