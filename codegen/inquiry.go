@@ -104,7 +104,7 @@ func (q *inquiry) rating(c *kernels.Candidate, rows int) *rating {
 // not slower by their bytes alone.
 func (q *inquiry) open(s *search) []*rated {
 	switch {
-	case q.all || s.best != nil && !q.hopeless(s, &strategy.AMDKernel{Wave: 1, Workgroup: 1}):
+	case q.all || s.best != nil && !q.hopeless(s, strategy.AMDKernel{Wave: 1, Workgroup: 1}, 0):
 		return s.left
 	case s.best != nil:
 		s.left = nil
@@ -112,9 +112,17 @@ func (q *inquiry) open(s *search) []*rated {
 	return s.left[:min(1, len(s.left))]
 }
 
-// hopeless reports whether a candidate that is no faster than k cannot be the best of the site.
-func (q *inquiry) hopeless(s *search, k *strategy.AMDKernel) bool {
-	return !q.all && s.best != nil && strategy.PredictAMD(q.t, k, s.work).Seconds >= (1-strategy.Margin)*s.best.Seconds
+// hopeless reports whether a candidate like k cannot be the best of the site, also if it takes less time than k by a
+// share of slack. To be as fast with fewer cycles it needs fewer than k.
+func (q *inquiry) hopeless(s *search, k strategy.AMDKernel, slack float64) bool {
+	if q.all || s.best == nil {
+		return false
+	}
+	k.Issue *= 1 - slack
+	k.Latency *= 1 - slack
+	p := strategy.PredictAMD(q.t, &k, s.work)
+	p.Busy /= (1 - slack) * (1 - slack)
+	return !p.Beats(&s.best.Prediction)
 }
 
 // weigh builds and weighs the kernels of candidates that are not yet weighed, on all processors.
@@ -197,7 +205,7 @@ func (q *inquiry) judge(s *search, r *rated) {
 	} else if p := s.pair(r); q.paces[p] == (strategy.Pace{}) {
 		q.paces[p] = strategy.PaceOf(r.dispatched(r.Candidate), s.first.dispatched(s.first.Candidate))
 	}
-	if s.best == nil || r.Seconds < (1-strategy.Margin)*s.best.Seconds {
+	if s.best == nil || r.Beats(&s.best.Prediction) {
 		s.best = r
 	}
 }
@@ -211,7 +219,7 @@ func (q *inquiry) beaten(s *search, r *rated) bool {
 		if said.refusal() != "" {
 			return true
 		}
-		return q.hopeless(s, r.dispatchedAs(r.Candidate, &said.Figures))
+		return q.hopeless(s, *r.dispatchedAs(r.Candidate, &said.Figures), 0)
 	}
 	first := s.first.dispatched(s.first.Candidate)
 	pace, ok := q.paces[s.pair(r)]
@@ -223,7 +231,7 @@ func (q *inquiry) beaten(s *search, r *rated) bool {
 			return false
 		}
 	}
-	return q.hopeless(s, pace.Expect(first, r.dispatchedAs(r.Candidate, &radv.Figures{VGPRs: s.first.VGPRs, LDS: r.shared})))
+	return q.hopeless(s, *pace.Expect(first, r.dispatchedAs(r.Candidate, &radv.Figures{VGPRs: s.first.VGPRs, LDS: r.shared})), strategy.Slack)
 }
 
 // compile asks the compiler.

@@ -107,7 +107,7 @@ func TestQuestionsOfHeader(t *testing.T) {
 	if err := m.WriteHeader(path); err != nil {
 		t.Fatal(err)
 	}
-	const most = 180
+	const most = 200
 	if _, asked := asks(t, path, o, false); asked > most {
 		t.Errorf("%d questions, want at most %d", asked, most)
 	} else {

@@ -155,8 +155,10 @@ func (s *site) predict(t *target.Target, work plans.Cost) []tuning.Timing {
 		}
 		if r.refusal() == "" {
 			r.Prediction = strategy.PredictAMD(t, r.dispatched(r.Candidate), work)
-			list = append(list, tuning.Timing{Site: s.key, Candidate: r.Name(), Micros: 1e6 * r.Seconds,
-				Note: fmt.Sprintf("%d VGPRs, %d waves, %s", r.VGPRs, r.Waves, r.Bound)})
+			timing := r.Timing()
+			timing.Site, timing.Candidate = s.key, r.Name()
+			timing.Note = fmt.Sprintf("%d VGPRs, %d waves, %s", r.VGPRs, r.Waves, r.Bound)
+			list = append(list, timing)
 		}
 	}
 	if refused := len(s.rated) - len(list); refused > 0 {

@@ -41,19 +41,21 @@ func TestBest(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		list []*rated
+		read int64  // bytes
 		want string // empty: no row
 		why  []string
 	}{
-		{"faster", []*rated{make("a", 1000, nil), make("b", 800, nil)}, "b/", []string{"of 2: 48 VGPRs, 16 waves, issue; next "}},
-		{"within the margin", []*rated{make("a", 1000, nil), make("b", 980, nil)}, "a/", []string{"of 2"}},
-		{"only one", []*rated{make("a", 1000, nil)}, "a/", []string{"of 1: 48 VGPRs"}},
-		{"spills", []*rated{make("a", 100, spills), make("b", 1000, nil)}, "b/", []string{"1 refused"}},
-		{"refused", []*rated{make("a", 100, refused), make("b", 1000, spills), make("c", 1000, nil)}, "c/", []string{"2 refused"}},
-		{"not asked", []*rated{make("a", 100, nil), make("b", 10, func(r *rated) { r.Known = false })}, "", nil},
-		{"nothing left", []*rated{make("a", 100, spills), make("b", 1000, refused)}, "", nil},
+		{"faster", []*rated{make("a", 1000, nil), make("b", 800, nil)}, 0, "b/", []string{"of 2: 48 VGPRs, 16 waves, issue; next "}},
+		{"within the margin", []*rated{make("a", 1000, nil), make("b", 980, nil)}, 0, "a/", []string{"of 2"}},
+		{"bound by bytes, with fewer cycles", []*rated{make("a", 1000, nil), make("b", 900, nil), make("c", 890, nil)}, 1e9, "b/", []string{"of 3: 48 VGPRs, 16 waves, bytes; next "}},
+		{"only one", []*rated{make("a", 1000, nil)}, 0, "a/", []string{"of 1: 48 VGPRs"}},
+		{"spills", []*rated{make("a", 100, spills), make("b", 1000, nil)}, 0, "b/", []string{"1 refused"}},
+		{"refused", []*rated{make("a", 100, refused), make("b", 1000, spills), make("c", 1000, nil)}, 0, "c/", []string{"2 refused"}},
+		{"not asked", []*rated{make("a", 100, nil), make("b", 10, func(r *rated) { r.Known = false })}, 0, "", nil},
+		{"nothing left", []*rated{make("a", 100, spills), make("b", 1000, refused)}, 0, "", nil},
 	} {
 		s := &site{key: "decode/1: linear", rated: c.list}
-		rows := tuning.Decide(s.predict(amd(t), plans.Cost{}), strategy.Margin)
+		rows := tuning.Decide(s.predict(amd(t), plans.Cost{ReadBytes: c.read}), strategy.Margin)
 		if c.want == "" {
 			if len(rows) > 0 {
 				t.Errorf("%s: %v, want nothing", c.name, rows)

@@ -4,6 +4,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
 // Margin is the share by which a candidate must be predicted to be faster than one that its family
@@ -34,8 +35,20 @@ const keptElements = 96
 // caches and lanes that wait for each other, and assume a nearly empty KV cache.
 type Prediction struct {
 	Seconds float64
-	Bound   string // the slowest part
-	Waves   int    // subgroups that a SIMD holds
+	Busy    float64 // seconds for which a SIMD issues, of all these
+	Bound   string  // the slowest part
+	Waves   int     // subgroups that a SIMD holds
+}
+
+// Timing is the prediction in tuning's words. Of candidates that bytes bound alike, the one with fewer cycles is better.
+func (p *Prediction) Timing() tuning.Timing {
+	return tuning.Timing{Micros: 1e6 * p.Seconds, Busy: 1e6 * p.Busy}
+}
+
+// Beats reports whether a candidate is chosen rather than one that its family offers earlier.
+func (p *Prediction) Beats(earlier *Prediction) bool {
+	mine, other := p.Timing(), earlier.Timing()
+	return mine.Beats(&other, Margin)
 }
 
 // AMDKernel is a dispatch of a kernel as AMD's compiler and kernel.Func.Weigh see it.
@@ -65,6 +78,7 @@ func PredictAMD(t *target.Target, k *AMDKernel, c plans.Cost) Prediction {
 	perSIMD := (subgroups + simds - 1) / simds
 	rounds := (subgroups + slots - 1) / slots
 	p.Seconds = float64(c.ReadBytes+c.WriteBytes) / t.Bandwidth
+	p.Busy = float64(perSIMD) * k.Issue / t.AMD.Clock
 	for _, part := range []struct {
 		name   string
 		cycles float64
@@ -109,12 +123,12 @@ var alike = map[string]bool{"gemv": true, "expert_gemv": true, "expert_down": tr
 // one.
 func Alike(family string) (Pace, bool) { return Pace{Issue: 1, Latency: 1}, alike[family] }
 
-// Expect returns k, whose sizes and operations are known, with the fewest cycles that are likely, judged by those of
-// the first candidate.
+// Expect returns k, whose sizes and operations are known, with the cycles that are expected, judged by those of the
+// first candidate.
 func (p Pace) Expect(first, k *AMDKernel) *AMDKernel {
 	e := *k
-	e.Issue = (1 - Slack) * p.Issue * first.Issue / max(1, first.Operations) * k.Operations
-	e.Latency = (1 - Slack) * p.Latency * first.Latency / max(1, first.Busiest) * k.Busiest
+	e.Issue = p.Issue * first.Issue / max(1, first.Operations) * k.Operations
+	e.Latency = p.Latency * first.Latency / max(1, first.Busiest) * k.Busiest
 	if p.VGPRs > 0 {
 		e.VGPRs = p.VGPRs
 	}

@@ -12,13 +12,21 @@ import (
 type Timing struct {
 	Site, Candidate string
 	Micros          float64
-	Note            string // what else is known of it
+	// Busy is the microseconds for which the device's units issue instructions, all at once; 0: not known.
+	Busy float64
+	Note string // what else is known of it
+}
+
+// Beats reports whether the candidate is better than one that is offered earlier: faster by a share of margin, or no
+// slower and less busy by such a share.
+func (t *Timing) Beats(earlier *Timing, margin float64) bool {
+	return t.Micros < (1-margin)*earlier.Micros || t.Micros <= earlier.Micros && t.Busy < (1-margin)*earlier.Busy
 }
 
 // Decide returns a row for each site with its best candidate, without device, driver and
 // time. The timings of a site are in the order in which its candidates are offered; a later
-// candidate must be faster than earlier ones by a share of margin. All widths of a decode entry get
-// candidates of one order, the best one at the narrowest width.
+// candidate must beat earlier ones. All widths of a decode entry get candidates of one order, the best one at the
+// narrowest width.
 func Decide(timings []Timing, margin float64) []Row {
 	bySite := map[string][]Timing{}
 	var sites []string
@@ -55,7 +63,7 @@ func Decide(timings []Timing, margin float64) []Row {
 func best(list []Timing, margin float64) Row {
 	first := list[0]
 	for _, t := range list[1:] {
-		if t.Micros < (1-margin)*first.Micros {
+		if t.Beats(&first, margin) {
 			first = t
 		}
 	}

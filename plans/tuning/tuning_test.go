@@ -199,6 +199,17 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestDecideByCycles: of candidates that are equally fast the least busy one is best, if it is so by the margin.
+func TestDecideByCycles(t *testing.T) {
+	of := func(candidate string, us, busy float64) tuning.Timing {
+		return tuning.Timing{Site: "decode/1: linear", Candidate: candidate, Micros: us, Busy: busy}
+	}
+	rows := tuning.Decide([]tuning.Timing{of("a/1", 9, 8), of("a/2", 9, 5), of("a/3", 9, 4.9), of("a/4", 9.01, 1)}, 0.03)
+	if len(rows) != 1 || rows[0].Best != "a/2" || rows[0].Next != "a/1" {
+		t.Errorf("%+v, want a/2, then a/1", rows)
+	}
+}
+
 // TestSiteOfStrips: slices of other rows are alike wherever they begin, those of what the group makes are not.
 func TestSiteOfStrips(t *testing.T) {
 	site := func(first int, group string) string {
