@@ -181,7 +181,7 @@ func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders sumOrde
 				return nil, fmt.Errorf("%s: %s: no candidate adds in the order %q of the narrower entries", s.f.Name, s.g.Name, order)
 			}
 		}
-		best, why := strategy.Choose(s.key, list, len(s.candidates), q.t.Units, c.Tuned, predicted)
+		best, why := strategy.Choose(s.key, list, len(s.candidates), q.t, c.Tuned, predicted)
 		if decode {
 			orders.set(s.g, best.Order)
 		}

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
 // Choose returns a candidate of the list, and the reason: the one named by the first table with a row for the site,
 // else the one most like the best one of a near measured site, else the first. of counts all candidates of the site;
-// those of other orders are not in the list. units is the number of units of the device.
-func Choose(site string, list []kernels.Candidate, of, units int, tables ...*tuning.Table) (*kernels.Candidate, string) {
+// those of other orders are not in the list.
+func Choose(site string, list []kernels.Candidate, of int, on *target.Target, tables ...*tuning.Table) (*kernels.Candidate, string) {
 	gone := ""
 	for _, t := range tables {
 		row, ok := t.Lookup(site)
@@ -24,9 +25,13 @@ func Choose(site string, list []kernels.Candidate, of, units int, tables ...*tun
 		gone = fmt.Sprintf("; %s, the best on %s, is none of them", row.Best, row.Device)
 	}
 	for _, t := range tables {
-		if c, why := near(site, list, units, t); c != nil {
+		if c, why := near(site, list, on.Units, t); c != nil {
 			return c, why + gone
 		}
 	}
-	return &list[0], fmt.Sprintf("best guess of %d%s", of, gone)
+	how := ""
+	if list[0].Tiling != nil && on.Curve == nil {
+		how = " by the target's roofline, since no curve is fitted to it"
+	}
+	return &list[0], fmt.Sprintf("best guess of %d%s%s", of, how, gone)
 }

@@ -8,8 +8,12 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/strategy"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
+
+// h200 has as many units.
+var h200 = &target.Target{Units: 132}
 
 // TestNear holds which candidate a site without a row gets: that which is like the best one of a near
 // site, with rows as large a share of all, subgroups of as many elements, and registers for as many workgroups.
@@ -67,7 +71,7 @@ func TestNear(t *testing.T) {
 		{"no decode entry", site("prefill/64", "q4_k", 4096, 4096), wide, "5x32, 1 of 20 rows, 3 teams", "best guess"},
 		{"other ops", "decode/1: linear q4_k[4096, 4096]", wide, "5x32, 1 of 20 rows, 3 teams", "best guess"},
 	} {
-		got, why := strategy.Choose(c.site, c.list, len(c.list), 132, nil, table)
+		got, why := strategy.Choose(c.site, c.list, len(c.list), h200, nil, table)
 		if got.Shape != c.want || !strings.HasPrefix(why, c.why) {
 			t.Errorf("%s: %s (%s), want %s (%s)", c.name, got.Shape, why, c.want, c.why)
 		}
@@ -84,7 +88,7 @@ func TestNearFillsRounds(t *testing.T) {
 		list = append(list, kernels.Candidate{Order: "fixed w32", Shape: fmt.Sprintf("4x32, 4 of %d rows", tile), Lanes: 128, Grid: [3]int{(151936 + tile - 1) / tile, 1, 1}})
 	}
 	// 528 workgroups at once: 1.5, 3.0 and 6.0 rounds.
-	if got, why := strategy.Choose(site(151936), list, len(list), 132, table); got.Shape != "4x32, 4 of 96 rows" {
+	if got, why := strategy.Choose(site(151936), list, len(list), h200, table); got.Shape != "4x32, 4 of 96 rows" {
 		t.Errorf("%s (%s)", got.Shape, why)
 	}
 }
@@ -98,7 +102,7 @@ func TestNearHasAsManyLanes(t *testing.T) {
 		{Order: "fixed w32", Shape: "5x32, 2 of 132 rows, 3 teams", Lanes: 480, Grid: [3]int{132, 1, 1}},
 		{Order: "fixed w32", Shape: "5x32, 2 of 136 rows, 4 teams", Lanes: 640, Grid: [3]int{128, 1, 1}},
 	}
-	if got, why := strategy.Choose(site(17408), list, len(list), 132, table); got.Shape != list[1].Shape {
+	if got, why := strategy.Choose(site(17408), list, len(list), h200, table); got.Shape != list[1].Shape {
 		t.Errorf("%s (%s)", got.Shape, why)
 	}
 }
@@ -108,9 +112,9 @@ func TestNearIsOne(t *testing.T) {
 	site := func(rows int) string { return fmt.Sprintf("decode/1: linear q4_k[%d, 4096]", rows) }
 	table := tuning.NewTable([]tuning.Row{{Site: site(4096), Device: "NVIDIA H200", Driver: "CUDA 13.0", Best: "fixed w32/4x32, 2 of 80 rows, 8 teams, room for 1024", Micros: 1, Of: 4, When: time.Unix(1, 0)}})
 	list := []kernels.Candidate{{Order: "fixed w32", Shape: "8x32, 4 of 96 rows, 5 teams"}, {Order: "fixed w32", Shape: "2x32, 4 of 96 rows, 5 teams"}}
-	first, _ := strategy.Choose(site(5120), list, len(list), 132, table)
+	first, _ := strategy.Choose(site(5120), list, len(list), h200, table)
 	for range 1000 {
-		if got, _ := strategy.Choose(site(5120), list, len(list), 132, table); got.Shape != first.Shape {
+		if got, _ := strategy.Choose(site(5120), list, len(list), h200, table); got.Shape != first.Shape {
 			t.Fatalf("%s, and %s before", got.Shape, first.Shape)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package strategy chooses among the kernels that families offer. It ranks candidates, drops those
 // that are not worth asking a compiler or a device about, and predicts times. Families offer everything
-// legal and know no measurements. Figures fitted to one device are here, in a file of that device
-// with their source: sm90.go, amd.go.
+// legal and know no measurements. What was fitted to a device is that target's curve; tiles for targets without one are
+// ranked by their roofline (tiles.go).
 package strategy
 
 import (
@@ -108,10 +108,9 @@ func (r *ranking) list() []kernels.Candidate {
 	return list
 }
 
-// seconds is what a step takes by what was fitted to an H200, which stands for other devices, too,
-// where tiles of one family are compared.
+// seconds is what a step takes with a tile.
 func (r *ranking) seconds(family string, t *kernels.Tiling) float64 {
-	return sm90[family](t, r.rows, r.t.Units)
+	return tileSeconds(r.t, family, t, r.rows)
 }
 
 // sort orders the candidates of a family by their time.
@@ -137,11 +136,11 @@ func (r *ranking) fragments() {
 	if len(list) == 0 {
 		return
 	}
-	best := list[0].Tiling
+	best, c := list[0].Tiling, r.t.Curve
 	switch {
 	case !r.fragmentPays(best):
 		r.of["gemm_fragment"] = nil
-	case r.rows > fragmentAlways && best.Rows >= r.rows: // of few rows tuning may choose, and of several tiles
+	case c != nil && r.rows > c.FragmentAlways && best.Rows >= r.rows: // of few rows tuning may choose, and of several tiles
 		r.of["gemm_coop"] = nil
 	}
 }
@@ -153,7 +152,7 @@ func (r *ranking) series() {
 	if len(list) == 0 || list[0].Tiling.Name != "kept" {
 		return
 	}
-	n := keptSeries(list[0].Tiling, r.rows, r.t.Units)
+	n := keptSeries(r.t, list[0].Tiling, r.rows)
 	var kept []kernels.Candidate
 	for _, series := range []int{n, n / 2, 2 * n} {
 		if i := slices.IndexFunc(list, func(c kernels.Candidate) bool { return c.Tiling.Series == series }); i >= 0 {
@@ -166,30 +165,40 @@ func (r *ranking) series() {
 // fragmentPays reports whether gemm_fragment with this tile is expected to be faster than the best
 // gemm_coop.
 func (r *ranking) fragmentPays(t *kernels.Tiling) bool {
-	coop := r.of["gemm_coop"]
-	if r.rows <= fragmentAlways || len(coop) == 0 {
+	coop, c := r.of["gemm_coop"], r.t.Curve
+	if len(coop) == 0 || c != nil && r.rows <= c.FragmentAlways {
 		return true
 	}
-	other := r.seconds("gemm_coop", coop[0].Tiling)
-	if t.Rows >= r.rows {
-		other *= fragmentParts
+	own, other := r.seconds("gemm_fragment", t), r.seconds("gemm_coop", coop[0].Tiling)
+	if c == nil {
+		return own <= other // it computes fewer rows that are not there
 	}
-	return r.seconds("gemm_fragment", t) < other
+	if t.Rows >= r.rows {
+		other *= c.FragmentParts
+	}
+	return own < other
 }
 
-// floats drops tiles of gemm_float that are expected to be slower than gemm_lanes, and puts the larger tile of
-// gemm_lanes first where there are many rows.
+// floats drops tiles of gemm_float that are expected to be slower than gemm_lanes, and puts the better tile of
+// gemm_lanes first.
 func (r *ranking) floats() {
-	measured := r.t.Vendor == nvidia
-	r.of["gemm_float"] = slices.DeleteFunc(r.of["gemm_float"], func(c kernels.Candidate) bool {
-		return r.rows <= floatRows || measured && r.seconds("gemm_float", c.Tiling) > r.seconds("gemm_lanes", c.Tiling)
-	})
-	if measured {
-		r.sort("gemm_float")
-	}
-	if r.rows > lanesRows {
+	r.sort("gemm_float")
+	c := r.t.Curve
+	if c == nil {
+		r.sort("gemm_lanes")
+	} else if r.rows > c.LanesRows {
 		slices.Reverse(r.of["gemm_lanes"])
 	}
+	lanes := r.of["gemm_lanes"]
+	r.of["gemm_float"] = slices.DeleteFunc(r.of["gemm_float"], func(f kernels.Candidate) bool {
+		switch {
+		case c != nil:
+			return r.rows <= c.FloatRows || r.seconds("gemm_float", f.Tiling) > r.seconds("gemm_lanes", f.Tiling)
+		case len(lanes) == 0:
+			return false
+		}
+		return r.seconds("gemm_float", f.Tiling) > r.seconds("gemm_lanes", lanes[0].Tiling)
+	})
 }
 
 // Wants returns the rewrites that families want around s. Of rewrites that exclude each other it
@@ -228,11 +237,11 @@ func Wants(s *kernels.Site) []kernels.Rewrite {
 	return append(list, best)
 }
 
-// Seconds returns the time of a step of so many rows by the target's fit, if it has one.
+// Seconds returns the time of a step of so many rows by the curve of the target's device, if it has one.
 func Seconds(c *kernels.Candidate, t *target.Target, rows int) (float64, bool) {
-	if c.Tiling == nil || t.Vendor != nvidia {
+	if c.Tiling == nil || t.Curve == nil {
 		return 0, false
 	}
-	s := sm90[c.Family](c.Tiling, rows, t.Units)
+	s := tileSeconds(t, c.Family, c.Tiling, rows)
 	return s, !math.IsInf(s, 1)
 }

@@ -50,7 +50,7 @@ func linears(t *testing.T, on string, rows, k, matrices int, widths ...int) *ker
 }
 
 // TestCoopTiles holds which tile of gemm_coop projections of an 8B model take: one whose workgroups
-// fill whole rounds of an H200's units; on AMD one whose registers do not spill.
+// fill whole rounds of the units; on AMD one whose registers do not spill.
 func TestCoopTiles(t *testing.T) {
 	for _, c := range []struct {
 		target            string
@@ -63,6 +63,8 @@ func TestCoopTiles(t *testing.T) {
 		{"sm_90", 512, 4096, 1, []int{4096}, "tile=128x128 "},
 		{"sm_90", 512, 12288, 1, []int{4096}, "tile=128x128 "},
 		{"sm_90", 48, 4096, 2, []int{12288}, "tile=48x64 "},
+		{"sm_80-cuda", 512, 4096, 2, []int{12288}, "tile=128x192 "}, // by its roofline, as all below
+		{"sm_89-cuda", 512, 4096, 1, []int{4096}, "tile=128x128 "},
 		{"gfx1100", 512, 4096, 2, []int{12288}, "tile=128x128 subgroup=64x32 groups=1 ahead=1,1"},
 		{"gfx1100", 512, 4096, 1, []int{4096, 1024, 1024}, "tile=128x128 "},
 	} {

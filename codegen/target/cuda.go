@@ -3,6 +3,7 @@ package target
 import (
 	"fmt"
 
+	"github.com/zincc-dev/zincc/codegen/target/hopper"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -33,6 +34,7 @@ func cudaTarget(arch int, doc string, t Target) *Target {
 	t.Matrix, t.Fragments, t.Dot, t.Permute, t.Brief, t.Chunks = MatrixShape{16, 16, 16}, true, true, true, true, true
 	if arch == 90 {
 		t.Groups, t.Asked = true, 227<<10
+		t.Curve = hopper.Curve
 		t.SharedFast = 196 << 10                                               // 15 to 27 us a dispatch above it: docs/lab/batched-decoding.md
 		t.EightHeadsFrom = 32 << 10                                            // docs/lab/cuda.md
 		t.Fit = Fit{Ramp: 2e-6, Share: 0.82, Attention: 0.55, Overlap: 3.4e-6} // docs/estimates.md

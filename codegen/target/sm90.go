@@ -1,6 +1,9 @@
 package target
 
-import "github.com/zincc-dev/zincc/plans"
+import (
+	"github.com/zincc-dev/zincc/codegen/target/hopper"
+	"github.com/zincc-dev/zincc/plans"
+)
 
 // sm90 is NVIDIA Hopper through Vulkan. Bandwidth and stage cost were measured
 // on an H200 with driver 580: 4.6 TB/s read, 1.7-2.5 us for a dispatch and its
@@ -28,5 +31,6 @@ var sm90 = &Target{
 	FLOPs:       67e12,
 	MatrixFLOPs: 790e12,
 	Stage:       2.0e-6,
+	Curve:       hopper.Curve,
 	Fit:         Fit{Ramp: 2.5e-6, Share: 0.89, Attention: 0.3, Timestamp: 0.66e-6},
 }

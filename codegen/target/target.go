@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/zincc-dev/zincc/codegen/target/device"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -66,6 +67,8 @@ type Target struct {
 	FLOPs, MatrixFLOPs float64
 	// Stage is the time of a dispatch and its barrier in seconds.
 	Stage float64
+	// Curve is what was fitted to the device; nil: nothing, so tiles are ranked by the figures above.
+	Curve *device.Curve
 	Fit   Fit
 	AMD   *AMD // nil for others
 	// CUDA is the compute capability without the dot, of targets of that backend.
