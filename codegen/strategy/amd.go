@@ -40,7 +40,8 @@ type Prediction struct {
 	Waves   int     // subgroups that a SIMD holds
 }
 
-// Timing is the prediction in tuning's words. Of candidates that bytes bound alike, the one with fewer cycles is better.
+// Timing is the prediction in tuning's words. Of candidates that bytes bound alike, the one with fewer cycles is
+// better.
 func (p *Prediction) Timing() tuning.Timing {
 	return tuning.Timing{Micros: 1e6 * p.Seconds, Busy: 1e6 * p.Busy}
 }

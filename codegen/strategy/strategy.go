@@ -1,7 +1,7 @@
-// Package strategy chooses among the kernels that families offer. It ranks candidates, drops those
-// that are not worth asking a compiler or a device about, and predicts times. Families offer everything
-// legal and know no measurements. What was fitted to a device is that target's curve; tiles for targets without one are
-// ranked by their roofline (tiles.go).
+// Package strategy chooses among the kernels that families offer. It ranks candidates, drops those that are not worth
+// asking a compiler or a device about, and predicts times. Families offer everything legal and know no measurements.
+// What was fitted to a device is that target's curve; tiles for targets without one are ranked by their roofline
+// (tiles.go).
 package strategy
 
 import (

@@ -20,12 +20,15 @@ func tileSeconds(t *target.Target, family string, tile *kernels.Tiling, rows int
 }
 
 // tileRoofline is the time of a tiled product by the peak figures of a target. Each unit has its share of bandwidth and
-// operations, and goes through its workgroups one by one. A workgroup reads its rows of x and of the weights as they are
-// multiplied, since a roofline knows no cache: so larger tiles are better, if they leave no unit idle. Workgroups that
-// share the elements of a row also write and read what they have, and wait once.
+// operations, and goes through its workgroups one by one. A workgroup reads its rows of x and of the weights as they
+// are multiplied, since a roofline knows no cache: so larger tiles are better, if they leave no unit idle. Workgroups
+// that share the elements of a row also write and read what they have, and wait once.
 func tileRoofline(t *target.Target, floats bool, tile *kernels.Tiling, rows int) float64 {
 	size, rate := 2, t.MatrixFLOPs
-	if floats {
+	switch {
+	case tile.Thrice:
+		size, rate = 4, t.MatrixFLOPs/2/3 // TF32 has half of f16's rate, by the data sheets
+	case floats:
 		size, rate = 4, t.FLOPs
 	}
 	outputs, splits, multiplied := tile.Outputs, max(1, tile.Splits), tile.Multiplied(rows)

@@ -131,7 +131,8 @@ var never = map[string]string{
 // no smaller one shows a path with matrices.
 var matrices = []string{"gemm_coop", "expert_coop"}
 
-// codeless reports whether the driver makes no code of a family for the target's GPU: it has matrices of other GPUs only.
+// codeless reports whether the driver makes no code of a family for the target's GPU: it has matrices of other GPUs
+// only.
 func codeless(on *target.Target, family string) bool {
 	return on.AMD.StandIn != "" && slices.Contains(matrices, family)
 }

@@ -354,5 +354,5 @@ func (k gemmFloat) tiling() *site.Tiling {
 			tiles -= p.width
 		}
 	}
-	return &site.Tiling{Name: k.floatTile.name(), K: k.k, Width: k.tiles(1), Rows: k.tileRows(), Across: tiles}
+	return &site.Tiling{Name: k.floatTile.name(), K: k.k, Width: k.tiles(1), Rows: k.tileRows(), Across: tiles, Thrice: k.matrices}
 }

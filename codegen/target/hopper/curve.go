@@ -1,5 +1,5 @@
-// Package hopper has what was fitted to an H200 of 132 units. docs/lab has the measurements: gemm_coop, gemm_fragment and
-// projections of f32 in prompts.md, experts in experts.md.
+// Package hopper has what was fitted to an H200 of 132 units. docs/lab has the measurements: gemm_coop, gemm_fragment
+// and projections of f32 in prompts.md, experts in experts.md.
 package hopper
 
 import (
