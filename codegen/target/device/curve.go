@@ -6,7 +6,7 @@ type Curve struct {
 	Device string // that was measured
 	// Seconds has functions, by family, that return the seconds of a step of so many rows on so many units; infinity
 	// for tiles that were not measured.
-	Seconds map[string]func(t *Tiling, rows, units int) float64
+	Seconds map[string]func(t *Tiling, rows, units int) float64 `json:"-"`
 	// FragmentAlways is the number of rows up to which gemm_fragment is faster than gemm_coop, whatever Seconds has.
 	FragmentAlways int
 	// FragmentParts is the factor by which gemm_fragment may be slower than gemm_coop in a full step of one tile of
