@@ -95,7 +95,7 @@ func (n *numbers) Step(k lex.Key, b byte) (lex.Key, bool) {
 
 // long says whether a number of the set has enough digits.
 func (n *numbers) long(k lex.Key, text string) bool {
-	if n.any || len(text) < maxDigits {
+	if n.any || n.listed || len(text) < maxDigits {
 		return false
 	}
 	if _, point, ok := strings.Cut(text, "."); ok && len(point) < maxDigits {
@@ -121,10 +121,29 @@ func (n *numbers) mantissa(text string, phase uint8) (lex.Key, bool) {
 	if n.any {
 		return lex.Key{Phase: phase, P: text}, true
 	}
-	if !n.live(text, phase) {
+	more, ok := n.live(text, phase)
+	if !ok || phase == inWhole && n.strays(text, more) {
 		return lex.Key{}, false
 	}
 	return lex.Key{Phase: phase, P: n.alike(text, phase)}, true
+}
+
+// rare is from where on multiples are too far apart for a bound of their digits.
+var rare = new(big.Rat).SetInt(power(15))
+
+// strays says whether the last digit of a text leads away from all multiples with as many digits before the point as are
+// enough, or as the digits before it need. Digits at random hardly ever meet a multiple of a large number.
+func (n *numbers) strays(text string, more int) bool {
+	if n.listed || n.mult == nil || n.mult.Cmp(rare) > 0 {
+		return false
+	}
+	whole := func(text string) int { return len(strings.TrimPrefix(text, "-")) }
+	total, before := whole(text)+more, text[:len(text)-1]
+	if total <= maxDigits || whole(before) == 0 {
+		return false
+	}
+	need, _ := n.live(before, inWhole)
+	return total > whole(before)+need
 }
 
 // scaled returns the digits of a text as a number, and how many of them are behind the point.
@@ -139,21 +158,22 @@ func scaled(text string) (digits *big.Int, behind int) {
 
 func power(e int) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(e)), nil) }
 
-// live says whether digits, and no exponent, can make a number of the set of a text.
-func (n *numbers) live(text string, phase uint8) bool {
+// live says whether digits, and no exponent, can make a number of the set of a text, and how many of them at least must
+// come before the point.
+func (n *numbers) live(text string, phase uint8) (more int, ok bool) {
 	minus := strings.HasPrefix(text, "-")
 	if phase == atDigit {
-		return n.within(minus, new(big.Rat), nil)
+		return 0, n.within(minus, new(big.Rat), nil)
 	}
 	digits, behind := scaled(text)
 	unit := new(big.Rat).SetFrac(one, power(behind))
 	lo := new(big.Rat).Mul(new(big.Rat).SetInt(digits), unit)
 	hi := new(big.Rat).Add(lo, unit)
 	if n.within(minus, lo, hi) {
-		return true
+		return 0, true
 	}
 	if phase != inWhole {
-		return false
+		return 0, false
 	}
 	// More digits before the point: as long as they do not go over all that is in the set.
 	top := n.hi
@@ -172,16 +192,16 @@ func (n *numbers) live(text string, phase uint8) bool {
 		}
 	}
 	ten := big.NewRat(10, 1)
-	for range 2 * maxExponent {
+	for more = 1; more <= 2*maxExponent; more++ {
 		lo, hi = new(big.Rat).Mul(lo, ten), new(big.Rat).Mul(hi, ten)
 		if top != nil && lo.Cmp(top) > 0 {
-			return false
+			return 0, false
 		}
 		if n.within(minus, lo, hi) {
-			return true
+			return more, true
 		}
 	}
-	return false
+	return 0, false
 }
 
 // within says whether a number of the set lies at lo or above it and below hi; nil: without end. For minus, all have
