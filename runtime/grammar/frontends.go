@@ -34,18 +34,22 @@ type SchemaOptions = schema.Options
 type Remark = schema.Remark
 
 // Schema returns the JSON texts that are valid by a JSON schema, and what of it is no condition. The error is a
-// *SchemaError or ErrTooComplex.
+// *SchemaError.
 func Schema(text []byte, o SchemaOptions) (*Grammar, []Remark, error) {
-	var remarks []Remark
-	g, err := build(func(b *builder) (machine.Item, error) {
-		r, err := b.schema(text, o)
-		if err != nil {
-			return machine.Item{}, err
+	var r *schema.Result
+	g, err := build(func(b *builder) (root machine.Item, err error) {
+		if r, err = b.schema(text, o); err == nil {
+			root = r.Root
 		}
-		remarks = r.Remarks
-		return r.Root, nil
+		return root, err
 	})
-	return g, remarks, err
+	if why, ok := err.(*tooComplex); ok { // a text has too many beginnings
+		err = &SchemaError{Keyword: r.Chooses, Problem: "is too complex: " + why.why, Refused: true}
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return g, r.Remarks, nil
 }
 
 // Refused returns the parts of a schema that Schema refuses for their keyword, all of them, whether they are used or

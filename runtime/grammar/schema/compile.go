@@ -72,6 +72,18 @@ type Result struct {
 	Unique   bool // keys that no schema names must not come twice
 	Compares bool // elements of arrays must differ, or some be equal
 	Remarks  []Remark
+	Chooses  string // the keyword at the root that has texts begin in several ways; "" for none
+}
+
+// chooses is the first keyword of a schema that is one of several ways to be valid, or leads to such.
+func (v *value) chooses() string {
+	for _, m := range v.members {
+		switch m.name {
+		case "anyOf", "oneOf", "allOf", "not", "if", "dependentSchemas", "dependencies", "$ref", "$dynamicRef", "$recursiveRef":
+			return m.name
+		}
+	}
+	return ""
 }
 
 // NothingValid is the problem of a schema that no value is valid by.
@@ -129,7 +141,7 @@ func Compile(pool *lex.Pool, text []byte, o Options) (r *Result, err error) {
 	case o.Objects:
 		item = c.syntax.value(root)
 	}
-	return &Result{Root: item, Unique: c.open, Compares: c.compares, Remarks: c.remarks}, nil
+	return &Result{Root: item, Unique: c.open, Compares: c.compares, Remarks: c.remarks, Chooses: v.chooses()}, nil
 }
 
 // compile reads all schemas of a document.
