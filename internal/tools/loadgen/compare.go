@@ -27,9 +27,13 @@ var cases = []struct {
 }{
 	{"1", load{users: 1, requests: 4}, "a user alone, greedy, as all that do not say otherwise"},
 	{"1-schema", load{users: 1, requests: 4, schema: people}, "the same with answers held to a JSON schema, of a list of people"},
+	{"1-asked", load{users: 1, requests: 4, question: listPeople}, "a user who asks for the list, through the chat template"},
+	{"1-asked-schema", load{users: 1, requests: 4, question: listPeople, schema: people}, "the same with answers held to the schema"},
 	{"4", load{users: 4, requests: 16}, "4 users"},
 	{"8", load{users: 8, requests: 32}, "8 users"},
 	{"8-schema", load{users: 8, requests: 32, schema: people}, "8 users and the schema"},
+	{"8-asked", load{users: 8, requests: 32, question: listPeople}, "8 users who ask for the list"},
+	{"8-asked-schema", load{users: 8, requests: 32, question: listPeople, schema: people}, "8 users who ask for it, and the schema"},
 	{"8-sampled", load{users: 8, requests: 32, sampler: drawn(40)}, "8 users, temperature 0.7, top_k 40, top_p 0.95"},
 	{"8-top-p", load{users: 8, requests: 32, sampler: drawn(0)}, "the same without top_k: random weights leave most of a vocabulary to top_p"},
 	{"arrivals", load{users: 1, rate: 6, requests: 48}, "6 requests a second at random times: prompts come while others are answered"},
@@ -45,6 +49,10 @@ var people = json.RawMessage(`{"type": "array", "minItems": 200, "items": {"type
 	"name": {"type": "string", "minLength": 1, "maxLength": 24}, "age": {"type": "integer", "minimum": 0, "maximum": 130},
 	"role": {"type": "string", "enum": ["admin", "author", "reader"]}, "active": {"type": "boolean"}},
 	"required": ["name", "age", "role", "active"], "additionalProperties": false}}`)
+
+// listPeople asks for what people describes; %d makes questions differ.
+const listPeople = "List the users of system %d as a JSON array. Each is an object with name, age in years, role " +
+	"(admin, author or reader) and active (true or false). Write nothing but the JSON."
 
 // drawn is a sampler that leaves no stage to a server's defaults.
 func drawn(topK int) sampler {
@@ -106,7 +114,7 @@ func shortCases() []string {
 func caseList() string {
 	var b strings.Builder
 	for _, c := range cases {
-		fmt.Fprintf(&b, "  %-10s %s\n", c.name, c.about)
+		fmt.Fprintf(&b, "  %-14s %s\n", c.name, c.about)
 	}
 	return b.String()
 }

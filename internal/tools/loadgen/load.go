@@ -28,7 +28,10 @@ type load struct {
 	agent   *agent
 	sampler sampler
 	schema  json.RawMessage // of the answers; nil: any text
-	seed    uint64
+	// question: each prompt is this question with a number at its %d, as the model's chat template writes it; "": prompts
+	// are drawn.
+	question string
+	seed     uint64
 }
 
 // firstAnswer is the number of tokens that a first turn is answered with.
@@ -150,6 +153,12 @@ func (l load) request(ctx context.Context, c *client, p *prompts, i int) (first 
 	switch {
 	case l.agent != nil:
 		return nil, l.agent.turn(ctx, c, p, i, a)
+	case l.question != "":
+		var err error
+		if a.prompt, err = c.rendered(ctx, fmt.Sprintf(l.question, l.seed<<16+uint64(i))); err != nil {
+			return nil, trace{err: err}
+		}
+		return nil, c.generate(ctx, a)
 	case l.behind == 0:
 		a.prompt = l.behindShared(p, p.of(i, l.prompt))
 		return nil, c.generate(ctx, a)

@@ -392,7 +392,7 @@ func TestSchema(t *testing.T) {
 			n++
 		}
 	}
-	if n != 2 {
+	if n != 4 {
 		t.Errorf("%d cases have a schema", n)
 	}
 }

@@ -40,6 +40,26 @@ func (c *client) tokenize(ctx context.Context, text string) ([]int32, error) {
 	return out.Tokens, err
 }
 
+// rendered returns the ids of a question as the chat template of the server's model writes it, without reasoning.
+func (c *client) rendered(ctx context.Context, question string) ([]int32, error) {
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	in := struct {
+		Model    string          `json:"model,omitempty"`
+		Messages []message       `json:"messages"`
+		Template map[string]bool `json:"chat_template_kwargs"`
+	}{c.model, []message{{"user", question}}, map[string]bool{"enable_thinking": false}}
+	var out struct {
+		Prompt string `json:"prompt"`
+	}
+	if err := c.call(ctx, "POST", "/apply-template", in, &out); err != nil {
+		return nil, err
+	}
+	return c.tokenize(ctx, out.Prompt)
+}
+
 // words returns n words of syllables.
 func words(r *rand.Rand, n int) string {
 	const consonants, vowels = "bcdfghjklmnprstvwz", "aeiou"

@@ -129,7 +129,7 @@ func (l load) measure(ctx context.Context, c *client) (*measures, error) {
 	if err != nil {
 		return nil, err
 	}
-	warm := load{users: l.users, requests: l.users, limit: l.limit, prompt: l.prompt, answer: min(l.answer, firstAnswer), sampler: l.sampler, schema: l.schema, seed: ^l.seed}
+	warm := load{users: l.users, requests: l.users, limit: l.limit, prompt: l.prompt, answer: min(l.answer, firstAnswer), sampler: l.sampler, schema: l.schema, question: l.question, seed: ^l.seed}
 	r, err := warm.run(ctx, c, &prompts{p.ids, warm.seed}, func() {})
 	if err != nil {
 		return nil, err

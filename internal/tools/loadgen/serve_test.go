@@ -1,7 +1,10 @@
 package main
 
 import (
+	"fmt"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -61,6 +64,44 @@ func TestMeasureServer(t *testing.T) {
 			if second.prompt != behind+firstAnswer+3 || second.completion != 4 || second.cached < piece || second.cached >= behind {
 				t.Errorf("%s, second turn: %d tokens, %d of them cached, answer of %d", name, second.prompt, second.cached, second.completion)
 			}
+		}
+	}
+}
+
+// TestAsked: questions go through the chat template, each is another one, and a schema holds for the answers.
+func TestAsked(t *testing.T) {
+	server := httptest.NewServer(hosted.Serve(t, "gopher-chat", 256, 4, api.Options{Loopback: true}))
+	defer server.Close()
+	c, err := newClient(server.URL, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := c.tokenize(t.Context(), "<|im_start|>user\n"+fmt.Sprintf(listPeople, 7<<16)+"<|im_end|>\n<|im_start|>assistant\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := c.rendered(t.Context(), fmt.Sprintf(listPeople, 7<<16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.Index(have, want[0]) // behind a system prompt, if there is one
+	for at >= 0 && at < len(have) && !slices.Equal(have[at:][:min(len(want), len(have)-at)], want) {
+		next := slices.Index(have[at+1:], want[0])
+		if at += 1 + next; next < 0 {
+			at = -1
+		}
+	}
+	if at < 0 {
+		t.Errorf("%d are not %d", have, want)
+	}
+	l := load{users: 2, requests: 2, limit: time.Minute, answer: 12, question: listPeople, schema: people, seed: 7}
+	r, err := l.run(t.Context(), c, nil, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range r.traces {
+		if one.err != nil || one.prompt != len(have) || one.completion != 12 || !strings.HasPrefix(strings.TrimSpace(one.text), "[") {
+			t.Errorf("%d tokens of %d, %q: %v", one.prompt, len(have), one.text, one.err)
 		}
 	}
 }
