@@ -54,7 +54,7 @@ func walk(o *options, args []string) error {
 	closing := map[*grammar.Vocabulary][]int32{}
 	for _, v := range vocabularies {
 		for id := range int32(v.Len()) {
-			if p := v.Piece(id); p == `"` || p == "}" || p == "]" {
+			if p := v.Piece(id); p == `"` || p == "}" || p == "]" || p == ":" { // a scheme of a URI goes on up to its colon
 				closing[v] = append(closing[v], id)
 			}
 		}
@@ -65,7 +65,7 @@ func walk(o *options, args []string) error {
 		p := pairs[r.IntN(len(pairs))]
 		v := vocabularies[r.IntN(len(vocabularies))]
 		m := p.g.Match(v)
-		for range 40 * o.steps {
+		for step := range 40 * o.steps {
 			mask := m.Mask()
 			if err := m.Err(); err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
@@ -74,7 +74,11 @@ func walk(o *options, args []string) error {
 			if !ok {
 				return fmt.Errorf("%s: %.500q: no token is allowed", p.name, m.Text())
 			}
-			if ends := closing[v]; r.IntN(6) == 0 { // so that texts come to an end
+			often := 6
+			if step > 10*o.steps {
+				often = 2
+			}
+			if ends := closing[v]; r.IntN(often) == 0 { // so that texts come to an end
 				if end := ends[r.IntN(len(ends))]; mask.Has(end) {
 					id = end
 				}
@@ -86,6 +90,9 @@ func walk(o *options, args []string) error {
 		}
 		if !m.Done() {
 			open++
+			if o.verbose {
+				fmt.Printf("%s: %d bytes, no end: %.200q ... %q\n", p.name, len(m.Text()), m.Text(), tail(m.Text()))
+			}
 			continue
 		}
 		ended++
@@ -104,3 +111,6 @@ func walk(o *options, args []string) error {
 	}
 	return nil
 }
+
+// tail is the end of a text.
+func tail(text string) string { return text[max(0, len(text)-200):] }
