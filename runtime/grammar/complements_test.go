@@ -18,8 +18,8 @@ func listOf(n int, format string) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// TestHostileComplements: schemas whose complements are made to take long do not, nor much memory. Those that are refused
-// are so for a keyword at a path.
+// TestHostileComplements: schemas whose complements are made to take long do not, nor much memory. Those that are
+// refused are so for a keyword at a path.
 func TestHostileComplements(t *testing.T) {
 	var twice, deep strings.Builder
 	for i := range 2000 {

@@ -28,8 +28,8 @@ type load struct {
 	agent   *agent
 	sampler sampler
 	schema  json.RawMessage // of the answers; nil: any text
-	// question: each prompt is this question with a number at its %d, as the model's chat template writes it; "": prompts
-	// are drawn.
+	// question: each prompt is this one with a number at its %d, as the model's chat template writes it; "": prompts are
+	// drawn.
 	question string
 	seed     uint64
 }

@@ -131,8 +131,8 @@ func (n *numbers) mantissa(text string, phase uint8) (lex.Key, bool) {
 // rare is from where on multiples are too far apart for a bound of their digits.
 var rare = new(big.Rat).SetInt(power(15))
 
-// strays says whether the last digit of a text leads away from all multiples with as many digits before the point as are
-// enough, or as the digits before it need. Digits at random hardly ever meet a multiple of a large number.
+// strays says whether the last digit of a text leads away from all multiples with as many digits before the point as
+// are enough, or as the digits before it need. Digits at random hardly ever meet a multiple of a large number.
 func (n *numbers) strays(text string, more int) bool {
 	if n.listed || n.mult == nil || n.mult.Cmp(rare) > 0 {
 		return false
