@@ -28,7 +28,7 @@ type load struct {
 	agent   *agent
 	sampler sampler
 	schema  json.RawMessage // of the answers; nil: any text
-	// question: each prompt is this one with a number at its %d, as the model's chat template writes it; "": prompts are
+	// question: each prompt is this with a number at its %d, as the model's chat template writes it; "": prompts are
 	// drawn.
 	question string
 	seed     uint64
