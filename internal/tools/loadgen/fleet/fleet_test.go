@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// tiny is a server whose times are easy to add up: a token takes 1 ms, two at once 1.5, a piece of 10 tokens of a prompt
-// 10 ms, up to 4 tokens of it 5 ms.
+// tiny is a server whose times are easy to add up: a token takes 1 ms, two at once 1.5, a piece of 10 tokens of a
+// prompt 10 ms, up to 4 tokens of it 5 ms.
 func tiny(slots int) *Steps {
 	return &Steps{Slots: slots, Ctx: 1000, Times: []Time{
 		{"decode", 1, 0, 1}, {"decode", 2, 0, 1.5}, {"prefill", 4, 0, 5}, {"prefill", 10, 0, 10},
@@ -48,9 +48,9 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestTogether: two sequences decode in one step, and a prompt that comes waits for the bound. a's token comes at 10 ms,
-// behind its prompt, and with the step's decoding at 11; b has come at 1 ms. Its piece fits 20 ms: 10 + 1 + 1. So b has
-// its token at 21, and both have one at 22.5.
+// TestTogether: two sequences decode in one step; a prompt that comes waits for the step under way. a's token comes at
+// 10 ms, behind its prompt, and with the step's decoding at 11; b has come at 1 ms. Its piece takes until 21, and both
+// have a token at 22.5.
 func TestTogether(t *testing.T) {
 	both := []Request{{At: 0, Conversation: "a", Prompt: 10, Answer: 4}, {At: .001, Conversation: "b", Prompt: 10, Answer: 2}}
 	r, err := Trace(tiny(2), Options{Servers: 1, Router: Prefix, ITL: .05}, both)
