@@ -81,7 +81,7 @@ const unitLanes = 512
 // besideWants is what the projection wants.
 func besideWants(s *Site) []Rewrite {
 	if _, gate := besideParts(s); gate != nil {
-		return matmul.GemvWants(gate)
+		return gemv.wants(gate, matmul.Match(gate))
 	}
 	return nil
 }

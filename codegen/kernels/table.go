@@ -36,15 +36,56 @@ type Family struct {
 	Name string
 	On   Devices
 	Doc  string
-	// Candidates returns all ways to compute the site, best guess first as far as the family can tell;
+	work
+}
+
+// work is how a family computes groups.
+type work interface {
+	// candidates returns all ways to compute the site, best guess first as far as the family can tell;
 	// none if the group belongs to other families. Measurements decide nothing here:
 	// package strategy ranks and drops. Entries of different widths must give the
 	// same bits: at a site of few rows, candidates of the same Order add in the same order,
-	// and a family offers the same orders at every width.
-	Candidates func(s *Site) []Candidate
-	// Wants returns the changes that the family wants in the program around the site; nil if it never
-	// wants any. See the function Wants.
-	Wants func(s *Site) []Rewrite
+	// and a family offers the same orders at every width. g is the site's group if it is a linear one, else nil.
+	candidates(s *Site, g *matmul.Group) []Candidate
+	// wants returns the changes that the family wants in the program around the site. See the function Wants.
+	wants(s *Site, g *matmul.Group) []Rewrite
+}
+
+// linear is a family of linear groups: its kernels compute those that have all of needs, and nothing but takes.
+type linear struct {
+	takes, needs matmul.Features
+	offer        func(s *Site, g *matmul.Group) []Candidate
+	// want is asked of groups that lack what rewrites bring, too; nil if the family never wants any.
+	want func(s *Site, g *matmul.Group) []Rewrite
+}
+
+func (l linear) candidates(s *Site, g *matmul.Group) []Candidate {
+	if g == nil || !g.Has(l.needs, l.takes) {
+		return nil
+	}
+	return l.offer(s, g)
+}
+
+func (l linear) wants(s *Site, g *matmul.Group) []Rewrite {
+	if g == nil || l.want == nil || !g.Has(l.needs&^matmul.Brought, l.takes) {
+		return nil
+	}
+	return l.want(s, g)
+}
+
+// other is a family that looks for its groups itself.
+type other struct {
+	offer func(s *Site) []Candidate
+	want  func(s *Site) []Rewrite // nil if the family never wants any
+}
+
+func (o other) candidates(s *Site, _ *matmul.Group) []Candidate { return o.offer(s) }
+
+func (o other) wants(s *Site, _ *matmul.Group) []Rewrite {
+	if o.want == nil {
+		return nil
+	}
+	return o.want(s)
 }
 
 // Devices says where the kernels of a family run.
@@ -75,13 +116,12 @@ func Families(t *target.Target) iter.Seq[*Family] {
 // Wants asks every family what must change around s so that its kernels can take it. Passes
 // apply what they accept and ask again, since further wants may depend on it.
 func Wants(s *Site) []Rewrite {
+	g := matmul.Match(s)
 	var all []Rewrite
 	for f := range Families(s.Target) {
-		if f.Wants != nil {
-			for _, w := range f.Wants(s) {
-				w.Family = f.Name
-				all = append(all, w)
-			}
+		for _, w := range f.wants(s, g) {
+			w.Family = f.Name
+			all = append(all, w)
 		}
 	}
 	return all
@@ -98,11 +138,12 @@ func Candidates(s *Site, of ...string) []Candidate {
 		on.Wave = wave
 		at := *s
 		at.Target = &on
+		g := matmul.Match(&at)
 		for f := range Families(s.Target) {
 			if len(of) > 0 && !slices.Contains(of, f.Name) {
 				continue
 			}
-			for _, c := range f.Candidates(&at) {
+			for _, c := range f.candidates(&at, g) {
 				if c.Sequences == ir.OneSequence && s.Mixes() && s.Group.UsesSlots() {
 					continue
 				}
@@ -131,49 +172,121 @@ func Find(s *Site, call *ir.Call) *Candidate {
 	return nil
 }
 
+// several are projections with all that kernels do behind a product of f32, ofExperts the same of experts.
+const (
+	several   = matmul.Several | matmul.Bias | matmul.GLU | matmul.Relu2 | matmul.Scale | matmul.Residual
+	ofExperts = matmul.Several | matmul.Bias | matmul.GLU | matmul.Relu2 | matmul.Experts | matmul.Sorted | matmul.Slotwise
+)
+
+// gemv is also what stands beside a delta rule.
+var gemv = linear{
+	takes: matmul.Exact | matmul.LastRow | matmul.Norm | matmul.NormRuns | matmul.NormGated | matmul.Fixed12 | several | matmul.GateRows | matmul.Conv,
+	offer: matmul.GemvCandidates, want: matmul.GemvWants,
+}
+
 // families is the kernel table. Its order is that of the listing, not of
 // preference: package strategy ranks the candidates of all families.
 var families = []Family{
-	{"embed", everywhere, "embedding: rows of a table, dequantized", rowwise.EmbedCandidates, nil},
-	{"rows", processors, "projections of any number of rows, also of experts, a row of the weights in each lane", matmul.RowsCandidates, matmul.RowsWants},
-	{"gemm_wide", gpus, "projections of 16 to 64 rows in fixed point, of super-blocks: as gemm_fixed, with products of four subgroups (wgmma)", matmul.GemmWideCandidates, matmul.GemmWideWants},
-	{"gemm_fixed", gpus, "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, on matrices of f16 whose fragments the lanes fill", matmul.GemmFixedCandidates, matmul.GemmFixedWants},
-	{"gemv", gpus, "projections of few rows: norm, weights of any format, bias, GLU, residual", matmul.GemvCandidates, matmul.GemvWants},
-	{"gemm_wgmma", gpus, "projections of many rows: as gemm_fragment, with products of four subgroups (wgmma); products of gate and up also in tiles", matmul.GemmWgmmaCandidates, matmul.GemmWgmmaWants},
-	{"gemm_fragment", gpus, "projections of many rows, on matrices of f16 whose fragments the lanes fill with weights", matmul.GemmFragmentCandidates, matmul.GemmFragmentWants},
-	{"gemm_coop", gpus, "projections of many rows, on cooperative matrices of f16 loaded from shared memory", matmul.GemmCoopCandidates, matmul.GemmCoopWants},
-	{"gemm_float", gpus, "projections of many rows with weights of f32, in tiles through shared memory; subgroups share the elements of a row", matmul.GemmFloatCandidates, nil},
-	{"gemm_lanes", gpus, "projections of many rows with weights of f32; the lanes of a subgroup share the elements of a row", matmul.GemmLanesCandidates, nil},
-	{"gemm", gpus, "projections of many rows, in tiles through shared memory", matmul.GemmCandidates, nil},
-	{"gemm_dot", gpus, "projections of many rows, with x in 8-bit fixed point and int8 dot products, in tiles through shared memory", matmul.GemmDotCandidates, matmul.GemmDotWants},
-	{"expert_wide", gpus, "projections of the experts that 16 rows and more of an exact step choose: as expert_gemv, but the weights of an expert are read once, on matrices of f16 whose fragments the lanes fill", matmul.ExpertWideCandidates, matmul.ExpertWideWants},
-	{"expert_gemv", gpus, "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", matmul.ExpertGemvCandidates, matmul.ExpertGemvWants},
-	{"expert_gemm", gpus, "projections of experts, for rows sorted by expert, in tiles through shared memory", matmul.ExpertGemmCandidates, nil},
-	{"expert_dot", gpus, "expert_gemm with x in 8-bit fixed point and int8 dot products", matmul.ExpertDotCandidates, matmul.ExpertDotWants},
-	{"expert_fragment", gpus, "expert_gemm on matrices of f16 whose fragments the lanes fill with weights", matmul.ExpertFragmentCandidates, nil},
-	{"expert_coop", gpus, "expert_gemm on cooperative matrices of f16", matmul.ExpertCoopCandidates, matmul.ExpertCoopWants},
-	{"expert_sort", everywhere, "sorts rows and slots by expert: one workgroup an expert", matmul.ExpertSortCandidates, nil},
-	{"expert_down", gpus, "down projections of experts, weighted and summed in rank order, with a shared expert's result and the residual: one row at a time", matmul.ExpertDownCandidates, matmul.ExpertDownWants},
-	{"expert_weigh", gpus, "the sums of expert_down over the experts' results that others made, in exact steps: weights, a gated shared expert's result, the residual", matmul.ExpertWeighCandidates, nil},
-	{"router", everywhere, "top-k, or the weights of the chosen experts, as a dispatch of its own: one subgroup a row", matmul.RouterCandidates, nil},
-	{"router_lanes", processors, "router for any number of experts, a slot in each lane", matmul.RouterLanesCandidates, nil},
-	{"expert_sum", everywhere, "the experts' results, summed in rank order, with a gated shared expert's result and the residual, element by element", matmul.ExpertSumCandidates, nil},
-	{"heads", everywhere, "heads of q and k: slices, norm, rotary embedding, Hadamard transform for quantized caches; writes k and v into their caches", attention.HeadsCandidates, nil},
-	{"attention_split", everywhere, "attention of few rows, with what makes q, k and v and writes the caches; split over the cache, the last workgroup merges: one workgroup a row, KV head and split", attention.AttentionSplitCandidates, nil},
-	{"attention_merge", everywhere, "merges the splits of attention of many rows, and gates the result: one workgroup a row and head", attention.AttentionMergeCandidates, nil},
-	{"attention_wgmma", everywhere, "attention of many rows of one sequence with products of four subgroups (wgmma), also into tiles: one workgroup a tile of rows and heads that share a KV head", attention.AttentionWgmmaCandidates, attention.AttentionWgmmaWants},
-	{"attention_coop", everywhere, "attention of many rows of one sequence on cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", attention.AttentionCoopCandidates, attention.AttentionCoopWants},
-	{"attention_lanes", processors, "causal attention of many rows of one sequence, one workgroup a tile of rows and head, a position or a dim in each lane", attention.AttentionLanesCandidates, nil},
-	{"attention_tiled", everywhere, "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", attention.AttentionTiledCandidates, nil},
-	{"delta", everywhere, "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", recurrent.DeltaCandidates, nil},
-	{"beside", gpus, "gated DeltaNet of one row beside the projection that gates its result: workgroups of delta, then those of gemv", besideCandidates, besideWants},
-	{"delta_chunk", everywhere, "gated DeltaNet of many rows: for each chunk of 8 rows, what does not need the state, one workgroup a chunk and key head", recurrent.DeltaChunkCandidates, nil},
-	{"delta_thrice", everywhere, "delta_chunked with matrix products, three of TF32 for one of f32", recurrent.DeltaThriceCandidates, nil},
-	{"delta_chunked", everywhere, "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", recurrent.DeltaChunkedCandidates, nil},
-	{"conv", everywhere, "causal convolution over positions and the ring of past rows, each on its own", recurrent.ConvCandidates, nil},
-	{"ssd", everywhere, "Mamba2: the state of some columns of a head, token by token, one workgroup each", recurrent.SSDCandidates, nil},
-	{"argmax", everywhere, "chooses the largest logit and advances the step block: one workgroup, or several that share a row and end in a last-block reduction", rowwise.ArgmaxCandidates, nil},
-	{"rownorm", everywhere, "a norm as a dispatch of its own, as f32, f16, in tiles, or several of these: one workgroup a row and group, or several groups; for tiles several rows", rowwise.RowNormCandidates, nil},
-	{"tile", everywhere, "lays out rows of f16 in tiles, in the order in which gemm_wgmma multiplies them", rowwise.TileCandidates, nil},
-	{"elementwise", everywhere, "an add, a gate, a slice and the like as a dispatch of its own", rowwise.ElementwiseCandidates, nil},
+	{"embed", everywhere, "embedding: rows of a table, dequantized", other{offer: rowwise.EmbedCandidates}},
+	{"rows", processors, "projections of any number of rows, also of experts, a row of the weights in each lane", linear{
+		takes: matmul.Rows | matmul.LastRow | matmul.Norm | matmul.Fixed12 | matmul.Fixed8 | matmul.Bfloat16 | matmul.Bias | matmul.GLU | matmul.Residual | matmul.Experts | matmul.Sorted | matmul.Slotwise,
+		offer: matmul.RowsCandidates, want: matmul.RowsWants,
+	}},
+	{"gemm_wide", gpus, "projections of 16 to 64 rows in fixed point, of super-blocks: as gemm_fixed, with products of four subgroups (wgmma)", linear{
+		takes: matmul.Exact | matmul.Norm | matmul.Fixed12 | matmul.Workspace | several,
+		needs: matmul.Fixed12,
+		offer: matmul.GemmWideCandidates, want: matmul.GemmWideWants,
+	}},
+	{"gemm_fixed", gpus, "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, on matrices of f16 whose fragments the lanes fill", linear{
+		takes: matmul.Rows | matmul.Norm | matmul.Fixed12 | matmul.Workspace | several,
+		needs: matmul.Fixed12,
+		offer: matmul.GemmFixedCandidates, want: matmul.GemmFixedWants,
+	}},
+	{"gemv", gpus, "projections of few rows: norm, weights of any format, bias, GLU, residual", gemv},
+	{"gemm_wgmma", gpus, "projections of many rows: as gemm_fragment, with products of four subgroups (wgmma); products of gate and up also in tiles", linear{
+		takes: matmul.Prompt | matmul.HalfX | matmul.Tiles | matmul.Workspace | several | matmul.HalfY | matmul.TileY,
+		needs: matmul.Tiles,
+		offer: matmul.GemmWgmmaCandidates, want: matmul.GemmWgmmaWants,
+	}},
+	{"gemm_fragment", gpus, "projections of many rows, on matrices of f16 whose fragments the lanes fill with weights", linear{
+		takes: matmul.Prompt | matmul.HalfX | matmul.Workspace | several | matmul.HalfY,
+		needs: matmul.HalfX,
+		offer: matmul.GemmFragmentCandidates, want: matmul.GemmFragmentWants,
+	}},
+	{"gemm_coop", gpus, "projections of many rows, on cooperative matrices of f16 loaded from shared memory", linear{
+		takes: matmul.Prompt | matmul.HalfX | several | matmul.HalfY,
+		needs: matmul.HalfX,
+		offer: matmul.GemmCoopCandidates, want: matmul.GemmCoopWants,
+	}},
+	{"gemm_float", gpus, "projections of many rows with weights of f32, in tiles through shared memory; subgroups share the elements of a row", linear{
+		takes: matmul.Prompt | matmul.Several | matmul.Bias | matmul.Relu2 | matmul.Scale | matmul.Residual,
+		offer: matmul.GemmFloatCandidates,
+	}},
+	{"gemm_lanes", gpus, "projections of many rows with weights of f32; the lanes of a subgroup share the elements of a row", linear{
+		takes: matmul.Prompt | matmul.Several | matmul.Bias | matmul.Relu2 | matmul.Scale | matmul.Residual,
+		offer: matmul.GemmLanesCandidates,
+	}},
+	{"gemm", gpus, "projections of many rows, in tiles through shared memory", linear{
+		takes: matmul.Prompt | matmul.Norm | several,
+		offer: matmul.GemmCandidates,
+	}},
+	{"gemm_dot", gpus, "projections of many rows, with x in 8-bit fixed point and int8 dot products, in tiles through shared memory", linear{
+		takes: matmul.Prompt | matmul.Norm | matmul.Fixed8 | several,
+		needs: matmul.Fixed8,
+		offer: matmul.GemmDotCandidates, want: matmul.GemmDotWants,
+	}},
+	{"expert_wide", gpus, "projections of the experts that 16 rows and more of an exact step choose: as expert_gemv, but the weights of an expert are read once, on matrices of f16 whose fragments the lanes fill", linear{
+		takes: matmul.Exact | matmul.Norm | matmul.Fixed12 | matmul.Several | matmul.Bias | matmul.GLU | matmul.Experts | matmul.Shared | matmul.TopK | matmul.Slotwise,
+		needs: matmul.Experts | matmul.Fixed12,
+		offer: matmul.ExpertWideCandidates, want: matmul.ExpertWideWants,
+	}},
+	{"expert_gemv", gpus, "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", linear{
+		takes: matmul.Rows | matmul.Norm | matmul.Fixed12 | matmul.Several | matmul.Bias | matmul.GLU | matmul.Relu2 | matmul.Experts | matmul.Shared | matmul.TopK | matmul.Slotwise | matmul.HeadCut,
+		needs: matmul.Experts,
+		offer: matmul.ExpertGemvCandidates, want: matmul.ExpertGemvWants,
+	}},
+	{"expert_gemm", gpus, "projections of experts, for rows sorted by expert, in tiles through shared memory", linear{
+		takes: matmul.Rows | matmul.Norm | ofExperts,
+		needs: matmul.Sorted,
+		offer: matmul.ExpertGemmCandidates,
+	}},
+	{"expert_dot", gpus, "expert_gemm with x in 8-bit fixed point and int8 dot products", linear{
+		takes: matmul.Prompt | matmul.Norm | matmul.Fixed8 | ofExperts,
+		needs: matmul.Sorted | matmul.Fixed8,
+		offer: matmul.ExpertDotCandidates, want: matmul.GemmDotWants,
+	}},
+	{"expert_fragment", gpus, "expert_gemm on matrices of f16 whose fragments the lanes fill with weights", linear{
+		takes: matmul.Rows | matmul.HalfX | ofExperts | matmul.HalfY,
+		needs: matmul.Sorted | matmul.HalfX,
+		offer: matmul.ExpertFragmentCandidates,
+	}},
+	{"expert_coop", gpus, "expert_gemm on cooperative matrices of f16", linear{
+		takes: matmul.Rows | matmul.HalfX | ofExperts | matmul.HalfY,
+		needs: matmul.Sorted | matmul.HalfX,
+		offer: matmul.ExpertCoopCandidates, want: matmul.GemmCoopWants,
+	}},
+	{"expert_sort", everywhere, "sorts rows and slots by expert: one workgroup an expert", other{offer: matmul.ExpertSortCandidates}},
+	{"expert_down", gpus, "down projections of experts, weighted and summed in rank order, with a shared expert's result and the residual: one row at a time", other{matmul.ExpertDownCandidates, matmul.ExpertDownWants}},
+	{"expert_weigh", gpus, "the sums of expert_down over the experts' results that others made, in exact steps: weights, a gated shared expert's result, the residual", other{offer: matmul.ExpertWeighCandidates}},
+	{"router", everywhere, "top-k, or the weights of the chosen experts, as a dispatch of its own: one subgroup a row", other{offer: matmul.RouterCandidates}},
+	{"router_lanes", processors, "router for any number of experts, a slot in each lane", other{offer: matmul.RouterLanesCandidates}},
+	{"expert_sum", everywhere, "the experts' results, summed in rank order, with a gated shared expert's result and the residual, element by element", other{offer: matmul.ExpertSumCandidates}},
+	{"heads", everywhere, "heads of q and k: slices, norm, rotary embedding, Hadamard transform for quantized caches; writes k and v into their caches", other{offer: attention.HeadsCandidates}},
+	{"attention_split", everywhere, "attention of few rows, with what makes q, k and v and writes the caches; split over the cache, the last workgroup merges: one workgroup a row, KV head and split", other{offer: attention.AttentionSplitCandidates}},
+	{"attention_merge", everywhere, "merges the splits of attention of many rows, and gates the result: one workgroup a row and head", other{offer: attention.AttentionMergeCandidates}},
+	{"attention_wgmma", everywhere, "attention of many rows of one sequence with products of four subgroups (wgmma), also into tiles: one workgroup a tile of rows and heads that share a KV head", other{attention.AttentionWgmmaCandidates, attention.AttentionWgmmaWants}},
+	{"attention_coop", everywhere, "attention of many rows of one sequence on cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", other{attention.AttentionCoopCandidates, attention.AttentionCoopWants}},
+	{"attention_lanes", processors, "causal attention of many rows of one sequence, one workgroup a tile of rows and head, a position or a dim in each lane", other{offer: attention.AttentionLanesCandidates}},
+	{"attention_tiled", everywhere, "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", other{offer: attention.AttentionTiledCandidates}},
+	{"delta", everywhere, "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", other{offer: recurrent.DeltaCandidates}},
+	{"beside", gpus, "gated DeltaNet of one row beside the projection that gates its result: workgroups of delta, then those of gemv", other{besideCandidates, besideWants}},
+	{"delta_chunk", everywhere, "gated DeltaNet of many rows: for each chunk of 8 rows, what does not need the state, one workgroup a chunk and key head", other{offer: recurrent.DeltaChunkCandidates}},
+	{"delta_thrice", everywhere, "delta_chunked with matrix products, three of TF32 for one of f32", other{offer: recurrent.DeltaThriceCandidates}},
+	{"delta_chunked", everywhere, "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", other{offer: recurrent.DeltaChunkedCandidates}},
+	{"conv", everywhere, "causal convolution over positions and the ring of past rows, each on its own", other{offer: recurrent.ConvCandidates}},
+	{"ssd", everywhere, "Mamba2: the state of some columns of a head, token by token, one workgroup each", other{offer: recurrent.SSDCandidates}},
+	{"argmax", everywhere, "chooses the largest logit and advances the step block: one workgroup, or several that share a row and end in a last-block reduction", other{offer: rowwise.ArgmaxCandidates}},
+	{"rownorm", everywhere, "a norm as a dispatch of its own, as f32, f16, in tiles, or several of these: one workgroup a row and group, or several groups; for tiles several rows", other{offer: rowwise.RowNormCandidates}},
+	{"tile", everywhere, "lays out rows of f16 in tiles, in the order in which gemm_wgmma multiplies them", other{offer: rowwise.TileCandidates}},
+	{"elementwise", everywhere, "an add, a gate, a slice and the like as a dispatch of its own", other{offer: rowwise.ElementwiseCandidates}},
 }

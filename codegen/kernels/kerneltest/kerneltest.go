@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernel/racetest"
@@ -18,7 +16,6 @@ import (
 // order.
 func Main(m *testing.M, spare ...racetest.Spare) {
 	radv.Main()
-	_, file, _, _ := runtime.Caller(1)
 	run := func() (int, error) {
 		code, err := racetest.Main(m.Run, spare...)
 		if err != nil || code != 0 || !racetest.All() {
@@ -27,7 +24,7 @@ func Main(m *testing.M, spare ...racetest.Spare) {
 		if !testing.Short() {
 			err = mesa.unseen()
 		}
-		return code, errors.Join(err, missing(filepath.Base(filepath.Dir(file))))
+		return code, errors.Join(err, missing())
 	}
 	for _, d := range devices {
 		inner := run

@@ -1,22 +1,18 @@
 package matmul
 
 import (
-	"slices"
-
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
-	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// expertGroup is a dispatch group of the form
+// routing is what a linear group has of experts. Its form is
 //
 //	[rmsnorm of whole rows] [fixed12, fixed8 or bfloat16] [topk] (expert_linear [expert_bias] | linear | glu [half] | relu2)...
 //	head_cut expert_linear
 //
 // with one expert_linear at least: the projections of routed experts, and those
 // of shared experts that read the same x. Behind a cut of heads each slot has its part of a head.
-type expertGroup struct {
-	*linearGroup
+type routing struct {
 	top     *ir.Op    // topk of the group, or nil
 	ids     *ir.Value // i32[rows, slots]: the experts of every row
 	slots   int
@@ -27,123 +23,80 @@ type expertGroup struct {
 	order, offsets *ir.Value
 }
 
-// matchExperts returns the site's group as an expertGroup without a cut, nil if it is none or
-// has what the kernels cannot do.
-func matchExperts(s *site.Site) *expertGroup {
-	if g := matchCutExperts(s); g != nil && g.cut == nil {
-		return g
-	}
-	return nil
+// expertGroup is a linear group of experts.
+type expertGroup struct {
+	*linearGroup
+	*routing
 }
 
-// matchCutExperts is matchExperts with a cut or without.
-func matchCutExperts(s *site.Site) *expertGroup {
-	g := &expertGroup{linearGroup: &linearGroup{rows: s.Func.Rows, exact: s.Func.Class == ir.ExactStep, halves: s.Target.LoadsEarly()}}
-	var norm *ir.Value
-	for i, op := range s.Group.Ops {
-		ok := false
-		switch op.Kind.Name {
-		case "rmsnorm":
-			if ok = i == 0 && isWeighted(op); ok {
-				g.x, norm = op.Args[0], op.Result
-				g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
-			}
-		case "head_cut":
-			ok = i == 0 && op.Attrs.Int("stride")%4 == 0 && op.Attrs.Int("first")%4 == 0
-			g.cut, g.x = op, op.Args[0]
-		case "fixed12", "fixed8", "bfloat16":
-			ok = g.fixed == nil && (norm == nil && g.x == nil || norm == op.Args[0])
-			if norm == nil {
-				g.x = op.Args[0]
-			}
-			g.fixed, g.bits = op.Result, fixedBits[op.Kind.Name]
-		case "topk":
-			ok = g.top == nil
-			g.top = op
-		case "expert_linear":
-			ok = g.addExperts(s, op, norm)
-		case "expert_bias":
-			ok = op.Args[2] == g.ids && g.take(s, op, g.x)
-		case "linear":
-			ok = g.reads(op.Args[0], int(op.Args[1].Type.Shape[1]), norm) && g.take(s, op, op.Args[0])
-		case "glu":
-			gate, up := g.making(op.Args[0]), g.making(op.Args[1])
-			ok = gate != nil && up != nil && gate.slots == up.slots && g.take(s, op, g.x)
-		case "half", "relu2":
-			ok = g.take(s, op, g.x)
-		}
-		if !ok {
-			return nil
-		}
+// routed returns the group with what it has of experts, which must be there.
+func (g *linearGroup) routed() *expertGroup { return &expertGroup{g, g.routing} }
+
+// route returns the group's routing, which this may begin.
+func (m *match) route() *routing {
+	if m.routing == nil {
+		m.routing = &routing{}
 	}
-	if g.ids == nil || g.top != nil && g.top.Result != g.ids || g.cut != nil && (!g.perSlot || len(s.Group.Ops) > 2 || g.cut.Attrs.Int("width") != g.k) || !g.writes(s.Outputs) {
-		return nil
+	return m.routing
+}
+
+// headCut takes parts of heads, which lie in units of four elements.
+func (m *match) headCut(op *ir.Op) bool {
+	if m.from != m.x || op.Attrs.Int("stride")%4 != 0 || op.Attrs.Int("first")%4 != 0 {
+		return false
+	}
+	m.route().cut = op
+	return true
+}
+
+func (m *match) topK(op *ir.Op) bool {
+	if m.routing != nil && m.routing.top != nil {
+		return false
+	}
+	m.route().top = op
+	return true
+}
+
+func (m *match) expertLinear(op *ir.Op) bool {
+	x, w, ids, e := op.Args[0], op.Args[1], op.Args[2], m.route()
+	if e.ids != nil && e.ids != ids || !indexable(w) {
+		return false
+	}
+	k := int(w.Type.Shape[2])
+	e.ids, e.slots, e.perSlot = ids, int(ids.Type.Shape[1]), int(x.Type.Last()) != k
+	if len(op.Args) > 3 {
+		e.order, e.offsets = op.Args[3], op.Args[4]
+	}
+	matrix := &weights{value: w, from: op.Attrs.Int("first")}
+	return !(e.perSlot && m.gain != nil) && m.project(x, k, &projection{matrices: []*weights{matrix}, result: op.Result, width: op.Attrs.Int("rows"), slots: e.slots})
+}
+
+func (m *match) expertBias(op *ir.Op) bool {
+	p := m.making(op.Args[0])
+	if p == nil || !p.plain() || p.slots == 0 || op.Args[2] != m.routing.ids || p.matrices[0].bias != nil {
+		return false
+	}
+	p.matrices[0].bias, p.result = op.Args[1], op.Result
+	return true
+}
+
+// finishExperts holds that the group reads the experts that it chooses, and that a cut is what they read.
+func (m *match) finishExperts() bool {
+	e := m.routing
+	if e.ids == nil || e.top != nil && e.top.Result != e.ids {
+		return false
+	}
+	if e.cut != nil && (!e.perSlot || len(m.s.Group.Ops) > 2 || e.cut.Attrs.Int("width") != m.k) {
+		return false
 	}
 	var ok bool
-	g.extent, ok = site.ExtentOf(s, g.ids)
-	if !ok {
-		return nil
-	}
-	g.rows, g.exact, g.half = g.extent.Max, g.extent.Exact, g.x.Type.DType == ir.F16
-	return g
-}
-
-// reads checks that a projection of k columns reads the group's x, which is norm
-// behind a norm.
-func (g *expertGroup) reads(x *ir.Value, k int, norm *ir.Value) bool {
-	if g.fixed != nil && x == g.fixed {
-		x = g.fixed.Def.Args[0]
-	}
-	if g.cut != nil && x == g.cut.Result {
-		x = g.x
-	}
-	if norm != nil && x != norm {
-		return false
-	}
-	if norm == nil && g.x == nil {
-		g.x = x
-	}
-	if g.k == 0 {
-		g.k = k
-	}
-	return g.k == k && (norm != nil || g.x == x)
-}
-
-// addExperts adds an expert_linear.
-func (g *expertGroup) addExperts(s *site.Site, op *ir.Op, norm *ir.Value) bool {
-	x, w, ids := op.Args[0], op.Args[1], op.Args[2]
-	k := int(w.Type.Shape[2])
-	if !g.reads(x, k, norm) || g.ids != nil && g.ids != ids || !indexable(w) {
-		return false
-	}
-	g.ids, g.slots = ids, int(ids.Type.Shape[1])
-	g.perSlot = int(x.Type.Last()) != k
-	if len(op.Args) > 3 {
-		g.order, g.offsets = op.Args[3], op.Args[4]
-	}
-	fixed := g.fixed != nil && x == g.fixed
-	m := &weights{value: w, format: weight.FormatOf(s.Target, w.Type.DType, k), rows: weight.RowsOf(s.Target, w), from: op.Attrs.Int("first")}
-	g.projects = append(g.projects, &projection{matrices: []*weights{m}, result: op.Result, width: op.Attrs.Int("rows"), slots: g.slots, fixed: fixed})
-	return m.format != nil && (!fixed || m.format.Bytes != nil) && !(g.perSlot && g.gain != nil)
+	e.extent, ok = site.ExtentOf(m.s, e.ids)
+	m.rows, m.exact = e.extent.Max, e.extent.Exact
+	return ok
 }
 
 // indexable reports whether the elements of a weight can be counted in 32 bits.
 func indexable(w *ir.Value) bool {
 	n, err := w.Type.Elements(1, 1)
 	return err == nil && n < 1<<32
-}
-
-// writes reports whether others read the results of all projections and, if the
-// group chooses them, maybe ids, but nothing else.
-func (g *expertGroup) writes(outputs []*ir.Value) bool {
-	for _, p := range g.projects {
-		if !slices.Contains(outputs, p.result) {
-			return false
-		}
-	}
-	n := len(g.projects)
-	if g.top != nil && slices.Contains(outputs, g.ids) {
-		n++
-	}
-	return len(outputs) == n
 }

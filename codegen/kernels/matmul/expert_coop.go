@@ -28,9 +28,9 @@ var expertShapes = []coopTile{
 	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1},
 }
 
-func ExpertCoopCandidates(s *site.Site) []site.Candidate {
-	g := matchExpertCoop(s)
-	if g == nil || !g.half {
+func ExpertCoopCandidates(s *site.Site, of *Group) []site.Candidate {
+	g := of.sorted(s)
+	if !g.inMatrices(s.Target) {
 		return nil
 	}
 	var list []site.Candidate
@@ -50,16 +50,6 @@ func (k expertCoop) tiling() *site.Tiling {
 	t := k.coop.tiling()
 	t.Slots, t.Experts, t.Steps = k.slots, k.experts, k.k/weight.CoopDepth
 	return t
-}
-
-// matchExpertCoop returns the site's group if expert_coop computes it but for the
-// type of x.
-func matchExpertCoop(s *site.Site) *sortedGroup {
-	g := matchSorted(s)
-	if g == nil || !g.inMatrices(s.Target) {
-		return nil
-	}
-	return g
 }
 
 // expertTiles returns tiles for the group, best guess first: one that holds most

@@ -5,9 +5,9 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target"
 )
 
-func ExpertDotCandidates(s *site.Site) []site.Candidate {
-	g := matchSorted(s)
-	if g == nil || g.bits != 8 || !g.inBytes() {
+func ExpertDotCandidates(s *site.Site, of *Group) []site.Candidate {
+	g := of.sorted(s)
+	if !g.inBytes() {
 		return nil
 	}
 	var list []site.Candidate

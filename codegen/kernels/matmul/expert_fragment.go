@@ -44,9 +44,9 @@ var (
 // shortRow is the blocks of a row up to which it is short.
 const shortRow = 4
 
-func ExpertFragmentCandidates(s *site.Site) []site.Candidate {
-	g := matchExpertCoop(s)
-	if g == nil || !g.half || g.k%weight.FragmentBlock != 0 {
+func ExpertFragmentCandidates(s *site.Site, of *Group) []site.Candidate {
+	g := of.sorted(s)
+	if !g.inMatrices(s.Target) || g.k%weight.FragmentBlock != 0 {
 		return nil
 	}
 	var list []site.Candidate

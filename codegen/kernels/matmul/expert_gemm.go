@@ -15,9 +15,9 @@ type expertGemm struct {
 	gemm gemm
 }
 
-func ExpertGemmCandidates(s *site.Site) []site.Candidate {
-	g := matchSorted(s)
-	if g == nil || !g.allF32() || g.fixed != nil {
+func ExpertGemmCandidates(s *site.Site, of *Group) []site.Candidate {
+	g := of.sorted(s)
+	if !g.alike() {
 		return nil
 	}
 	var list []site.Candidate

@@ -23,11 +23,8 @@ type expertGemv struct {
 	writesIDs bool
 }
 
-func ExpertGemvCandidates(s *site.Site) []site.Candidate {
-	g := matchCutExperts(s)
-	if g == nil || g.order != nil || g.bits == 8 || !g.allF32() {
-		return nil
-	}
+func ExpertGemvCandidates(s *site.Site, of *Group) []site.Candidate {
+	g := of.routed()
 	writesIDs := g.top != nil && slices.Contains(s.Outputs, g.ids)
 	var list []site.Candidate
 	shapes := g.gemvShapes

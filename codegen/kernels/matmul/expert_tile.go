@@ -17,18 +17,9 @@ type sortedGroup struct {
 	wave    int
 }
 
-// matchSorted returns the site's group as a sortedGroup, nil if it is none.
-func matchSorted(s *site.Site) *sortedGroup {
-	g := matchExperts(s)
-	if g == nil || g.order == nil || g.top != nil || !g.alike() {
-		return nil
-	}
-	for _, p := range g.projects {
-		if p.slots == 0 {
-			return nil
-		}
-	}
-	return &sortedGroup{g, int(g.offsets.Type.Shape[0]) - 1, s.Target.Wave}
+// sorted returns a group whose rows are sorted by expert as a sortedGroup.
+func (g *linearGroup) sorted(s *site.Site) *sortedGroup {
+	return &sortedGroup{g.routed(), int(g.routing.offsets.Type.Shape[0]) - 1, s.Target.Wave}
 }
 
 // perExpert is the slots of an expert, if all have as many and the step is full.

@@ -35,8 +35,8 @@ const (
 	foundAtOnce = 4
 )
 
-func ExpertWideCandidates(s *site.Site) []site.Candidate {
-	k := matchExpertWide(s)
+func ExpertWideCandidates(s *site.Site, g *Group) []site.Candidate {
+	k := expertWideAt(s, g.routed())
 	if k == nil {
 		return nil
 	}
@@ -53,10 +53,9 @@ func ExpertWideCandidates(s *site.Site) []site.Candidate {
 // the last ones; with fewer, more look for the same rows and round them (docs/lab/experts.md).
 var wideTurns = []int{2, 1, 4}
 
-// matchExpertWide returns what expert_wide makes of the site's group, nil if it does not compute it.
-func matchExpertWide(s *site.Site) *expertWide {
-	g := matchExperts(s)
-	if g == nil || g.order != nil || g.bits != 12 || !g.exact || g.rows < wideFrom || !g.allF32() || !g.alike() ||
+// expertWideAt returns what expert_wide makes of the group, nil if it does not compute it.
+func expertWideAt(s *site.Site, g *expertGroup) *expertWide {
+	if g.rows < wideFrom || !g.alike() ||
 		!s.Target.Fragments || s.Target.Wave != fragment.Lanes || !s.Target.BoundsRegisters() || g.k%fixedBlock != 0 {
 		return nil
 	}
@@ -66,7 +65,7 @@ func matchExpertWide(s *site.Site) *expertWide {
 		if p.slots > 0 {
 			of = &k.routed
 		}
-		if *of != nil || !p.fixed || p.act == "relu2" {
+		if *of != nil || !p.fixed {
 			return nil
 		}
 		*of = p

@@ -51,9 +51,8 @@ type gemm struct {
 	gemmShape
 }
 
-func GemmCandidates(s *site.Site) []site.Candidate {
-	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.fixed != nil || g.exact || !g.alike() {
+func GemmCandidates(s *site.Site, g *Group) []site.Candidate {
+	if !g.alike() {
 		return nil
 	}
 	step, ok := site.ExtentOf(s, g.projects[0].result)

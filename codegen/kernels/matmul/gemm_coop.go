@@ -24,13 +24,9 @@ type gemmCoop struct {
 	fence bool
 }
 
-func GemmCoopCandidates(s *site.Site) []site.Candidate {
-	g := matchCoop(s)
-	if g == nil || !g.half {
-		return nil
-	}
+func GemmCoopCandidates(s *site.Site, g *Group) []site.Candidate {
 	step, ok := site.ExtentOf(s, g.projects[0].result)
-	if !ok {
+	if !ok || !g.inMatrices(s.Target) {
 		return nil
 	}
 	var list []site.Candidate
@@ -40,19 +36,10 @@ func GemmCoopCandidates(s *site.Site) []site.Candidate {
 	return list
 }
 
-// matchCoop returns the site's group if gemm_coop computes it but for the type of x.
-func matchCoop(s *site.Site) *linearGroup {
-	g := matchLinear(s)
-	if g == nil || g.exact || g.last || !g.inMatrices(s.Target) {
-		return nil
-	}
-	return g
-}
-
 // inMatrices reports whether the target has the matrices for the group's shapes and
 // formats.
 func (g *linearGroup) inMatrices(t *target.Target) bool {
-	if g.gain != nil || g.fixed != nil || !g.alike() || g.k%weight.CoopDepth != 0 ||
+	if !g.alike() || g.k%weight.CoopDepth != 0 ||
 		t.Matrix != (target.MatrixShape{Rows: fragment.Square, Cols: fragment.Square, Depth: fragment.Square}) {
 		return false
 	}

@@ -25,13 +25,9 @@ const (
 	fixed8Max = 127
 )
 
-func GemmDotCandidates(s *site.Site) []site.Candidate {
-	g := matchLinear(s)
-	if g == nil || g.bits != 8 || g.last || !g.inBytes() {
-		return nil
-	}
+func GemmDotCandidates(s *site.Site, g *Group) []site.Candidate {
 	step, ok := site.ExtentOf(s, g.projects[0].result)
-	if !ok {
+	if !ok || !g.inBytes() {
 		return nil
 	}
 	var list []site.Candidate
@@ -43,7 +39,7 @@ func GemmDotCandidates(s *site.Site) []site.Candidate {
 
 // inBytes reports whether all matrices may be multiplied with an x in 8-bit fixed point.
 func (g *linearGroup) inBytes() bool {
-	if !g.allF32() || g.exact || !g.alike() || !weight.FitsDot(g.k) {
+	if !g.alike() || !weight.FitsDot(g.k) {
 		return false
 	}
 	for _, p := range g.projects {

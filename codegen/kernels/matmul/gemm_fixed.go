@@ -49,12 +49,9 @@ const (
 	fixedGroups = 16
 )
 
-func GemmFixedCandidates(s *site.Site) []site.Candidate {
-	k := matchFixed(s)
-	if k == nil {
-		return nil
-	}
-	if !k.hasWorkspace(k.workspaceWidth()) {
+func GemmFixedCandidates(s *site.Site, g *Group) []site.Candidate {
+	k := fixedAt(s, g)
+	if k == nil || !k.hasWorkspace(k.workspaceWidth()) {
 		return nil
 	}
 	list := []site.Candidate{k.candidate()}
@@ -67,10 +64,9 @@ func GemmFixedCandidates(s *site.Site) []site.Candidate {
 	return list
 }
 
-// matchFixed returns what gemm_fixed makes of the site's group, nil if it does not compute it.
-func matchFixed(s *site.Site) *gemmFixed {
-	g := matchWithWorkspace(s)
-	if g == nil || !g.fitsFixed(s.Target) {
+// fixedAt returns what gemm_fixed makes of the group, nil if it does not compute it.
+func fixedAt(s *site.Site, g *linearGroup) *gemmFixed {
+	if !g.fitsFixed(s.Target) {
 		return nil
 	}
 	k := &gemmFixed{linearGroup: g, fixedTile: fixedTileOf(g, s.Target)}
@@ -94,7 +90,7 @@ func (k gemmFixed) workgroups() int {
 
 // fitsFixed reports whether gemm_fixed computes the group.
 func (g *linearGroup) fitsFixed(t *target.Target) bool {
-	if !t.Fragments || t.Wave != fragment.Lanes || g.last || g.fixed == nil || g.bits == 8 || !g.allF32() ||
+	if !t.Fragments || t.Wave != fragment.Lanes ||
 		g.rows > fixedColumns && (!g.exact || g.rows%fixedColumns != 0) || g.k%fixedBlock != 0 || !g.alike() {
 		return false
 	}

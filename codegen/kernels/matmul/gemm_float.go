@@ -56,9 +56,9 @@ type gemmFloat struct {
 	wave int
 }
 
-func GemmFloatCandidates(s *site.Site) []site.Candidate {
-	g, step := matchFloats(s)
-	if g == nil {
+func GemmFloatCandidates(s *site.Site, g *Group) []site.Candidate {
+	step, ok := g.floats(s)
+	if !ok {
 		return nil
 	}
 	var list []site.Candidate
@@ -70,25 +70,14 @@ func GemmFloatCandidates(s *site.Site) []site.Candidate {
 	return list
 }
 
-// matchFloats returns the site's group, if it has projections of f32 alone and many rows, and how
-// many rows a step has.
-func matchFloats(s *site.Site) (*linearGroup, site.Extent) {
-	g := matchLinear(s)
-	if g == nil || !g.allF32() || g.exact || g.gain != nil || g.fixed != nil || g.last || !g.floats() {
-		return nil, site.Extent{}
+// floats returns the rows of a step, if all weights are f32.
+func (g *linearGroup) floats(s *site.Site) (site.Extent, bool) {
+	for _, p := range g.projects {
+		if p.matrices[0].format.Layout.Name != "f32" {
+			return site.Extent{}, false
+		}
 	}
-	step, ok := site.ExtentOf(s, g.projects[0].result)
-	if !ok {
-		return nil, site.Extent{}
-	}
-	return g, step
-}
-
-// floats reports whether each projection is a product with one matrix of f32.
-func (g *linearGroup) floats() bool {
-	return !slices.ContainsFunc(g.projects, func(p *projection) bool {
-		return len(p.matrices) != 1 || p.matrices[0].format.Layout.Name != "f32"
-	})
+	return site.ExtentOf(s, g.projects[0].result)
 }
 
 // fits reports whether the workgroup fits the target, and whether its parts come out even. Subgroups of fewer lanes are

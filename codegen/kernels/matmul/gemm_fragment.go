@@ -38,13 +38,9 @@ type gemmFragment struct {
 	counts *ir.Value
 }
 
-func GemmFragmentCandidates(s *site.Site) []site.Candidate {
-	g := matchFragment(s)
-	if g == nil || !g.half {
-		return nil
-	}
+func GemmFragmentCandidates(s *site.Site, g *Group) []site.Candidate {
 	step, ok := site.ExtentOf(s, g.projects[0].result)
-	if !ok {
+	if !ok || !g.fitsFragment(s.Target) {
 		return nil
 	}
 	return g.offers(s, fragmentTiles(s, g), step)
@@ -66,19 +62,6 @@ func (g *linearGroup) offers(s *site.Site, tiles []fragmentTile, step site.Exten
 	return list
 }
 
-// matchFragment returns the site's group if gemm_fragment computes it but for the type of x.
-func matchFragment(s *site.Site) *linearGroup {
-	if g := matchWithWorkspace(s); g != nil && g.fragments(s) {
-		return g
-	}
-	return nil
-}
-
-// fragments reports whether lanes can hold the matrices of the group.
-func (g *linearGroup) fragments(s *site.Site) bool {
-	return g.gain == nil && g.fixed == nil && !g.exact && g.fitsFragment(s.Target)
-}
-
 // workspaceWidth is the sums of a row that the workgroups of all splits leave for each other.
 func (k gemmFragment) workspaceWidth() int {
 	if k.splits == 1 {
@@ -87,10 +70,9 @@ func (k gemmFragment) workspaceWidth() int {
 	return k.splits * k.tiles(k.outputsOf()) * k.outputsOf()
 }
 
-// fitsFragment reports whether gemm_fragment has what the group needs besides what it does
-// before its projections.
+// fitsFragment reports whether lanes can hold the matrices of the group.
 func (g *linearGroup) fitsFragment(t *target.Target) bool {
-	if !t.Fragments || t.Wave != fragment.Lanes || g.last || g.k%weight.FragmentBlock != 0 || !g.alike() {
+	if !t.Fragments || t.Wave != fragment.Lanes || g.k%weight.FragmentBlock != 0 || !g.alike() {
 		return false
 	}
 	for _, p := range g.projects {

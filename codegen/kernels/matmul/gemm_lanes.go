@@ -35,9 +35,9 @@ type lanesGemm struct {
 	wave int
 }
 
-func GemmLanesCandidates(s *site.Site) []site.Candidate {
-	g, step := matchFloats(s)
-	if g == nil {
+func GemmLanesCandidates(s *site.Site, g *Group) []site.Candidate {
+	step, ok := g.floats(s)
+	if !ok {
 		return nil
 	}
 	var list []site.Candidate

@@ -16,9 +16,8 @@ import (
 // from tiles (op tile). The products are made while the lanes make the next weights.
 
 // GemmWgmmaCandidates returns those of many rows.
-func GemmWgmmaCandidates(s *site.Site) []site.Candidate {
-	g := matchOps(s)
-	if g == nil || g.tiled == nil || g.tiled.Attrs.Int("rows") != g.rows || !g.fragments(s) || !fitsWgmma(s, g) || !g.hasTiles() {
+func GemmWgmmaCandidates(s *site.Site, g *Group) []site.Candidate {
+	if g.tiled.Attrs.Int("rows") != g.rows || !fitsWgmma(s, g) || !g.hasTiles() {
 		return nil
 	}
 	step, ok := site.ExtentOf(s, g.tiled.Result)
@@ -30,9 +29,8 @@ func GemmWgmmaCandidates(s *site.Site) []site.Candidate {
 
 // GemmWgmmaWants asks for x in f16, then for it in tiles, and then for a workspace for each tile whose workgroups share
 // the elements of a row.
-func GemmWgmmaWants(s *site.Site) []site.Rewrite {
-	g := matchOps(s)
-	if g == nil || g.workspace != nil || !g.fragments(s) || !fitsWgmma(s, g) {
+func GemmWgmmaWants(s *site.Site, g *Group) []site.Rewrite {
+	if g.workspace != nil || !fitsWgmma(s, g) {
 		return nil
 	}
 	if !g.half {
@@ -50,9 +48,9 @@ func GemmWgmmaWants(s *site.Site) []site.Rewrite {
 	return list
 }
 
-// fitsWgmma reports whether gemm_wgmma computes a group that gemm_fragment does.
+// fitsWgmma reports whether gemm_wgmma can multiply the group's matrices.
 func fitsWgmma(s *site.Site, g *linearGroup) bool {
-	return s.Target.Groups && g.rows > FragmentTall && g.rows%ir.TileRows == 0 && g.x.Def != nil
+	return g.fitsFragment(s.Target) && s.Target.Groups && g.rows > FragmentTall && g.rows%ir.TileRows == 0 && g.x.Def != nil
 }
 
 // hasTiles reports whether x lies in the order of each projection.

@@ -37,21 +37,17 @@ var wideShapes = []wideShape{
 	{16, 8, 2, false},
 }
 
-func GemmWideCandidates(s *site.Site) []site.Candidate {
-	k := matchWide(s)
-	if k == nil {
-		return nil
-	}
-	if !k.hasWorkspace(k.workspaceWidth()) {
+func GemmWideCandidates(s *site.Site, g *Group) []site.Candidate {
+	k := wideAt(s, g)
+	if k == nil || !k.hasWorkspace(k.workspaceWidth()) {
 		return nil
 	}
 	return []site.Candidate{k.candidate()}
 }
 
-// matchWide returns what gemm_wide makes of the site's group, nil if it does not compute it.
-func matchWide(s *site.Site) *gemmWide {
-	g := matchWithWorkspace(s)
-	if g == nil || !s.Target.Groups || !g.exact || !g.fitsFixed(s.Target) {
+// wideAt returns what gemm_wide makes of the group, nil if it does not compute it.
+func wideAt(s *site.Site, g *linearGroup) *gemmWide {
+	if !s.Target.Groups || !g.exact || !g.fitsFixed(s.Target) {
 		return nil
 	}
 	for _, p := range g.projects {

@@ -46,9 +46,8 @@ type gemv struct {
 	barrier bool
 }
 
-func GemvCandidates(s *site.Site) []site.Candidate {
-	g := matchFew(s)
-	if g == nil || !g.allF32() || g.bits == 8 || !g.exact || g.runs > 0 && !g.normedRuns(s.Target) || g.gated != nil && !g.allFixed() || g.ringed() && !g.wholeStep(s.Target) {
+func GemvCandidates(s *site.Site, g *Group) []site.Candidate {
+	if g.runs > 0 && !g.normedRuns(s.Target) || g.gated != nil && !g.allFixed() || g.ringed() && !g.wholeStep(s.Target) {
 		return nil
 	}
 	var list []site.Candidate
@@ -313,11 +312,16 @@ func (k *gemv) share(t *target.Target) {
 	k.subgroups = site.CeilDiv(chunks, site.CeilDiv(chunks, most))
 }
 
-// inFixed marks the projections whose matrices can be multiplied with an x in fixed point,
-// and returns their ops.
-func (g *linearGroup) inFixed(s *site.Site) []*ir.Op {
+// inFixed returns the group with projections marked whose matrices can be multiplied with an x in fixed point, and the
+// ops of these.
+func (g *linearGroup) inFixed(s *site.Site) (*linearGroup, []*ir.Op) {
 	fixed := map[*ir.Value]bool{} // weights
-	for _, p := range g.projects {
+	marked := *g
+	marked.projects = nil
+	for _, of := range g.projects {
+		p := new(projection)
+		*p = *of
+		marked.projects = append(marked.projects, p)
 		p.fixed = len(p.passes()) == 1 && p.matrices[0].format.Bytes != nil
 		for _, w := range p.matrices {
 			fixed[w.value] = p.fixed
@@ -329,7 +333,7 @@ func (g *linearGroup) inFixed(s *site.Site) []*ir.Op {
 			ops = append(ops, op)
 		}
 	}
-	return ops
+	return &marked, ops
 }
 
 // fits reports whether a lane can keep its elements of that many columns of x. In

@@ -2,11 +2,14 @@ package matmul
 
 import "github.com/zincc-dev/zincc/codegen/kernels/site"
 
+// besideTakes is what GemvBeside can do.
+const besideTakes = Exact | LastRow | Norm | Fixed12 | Several | Bias | GLU | GateRows | Relu2 | Scale | Residual
+
 // GemvBeside are candidates of one row whose workgroups have exactly so many lanes, for workgroups of another kernel
 // beside them: teams that share x.
 func GemvBeside(s *site.Site, lanes int) (list []site.Candidate) {
-	g, t := matchFew(s), s.Target
-	if g == nil || !g.allF32() || g.fixed == nil || g.bits != 12 || g.rows != 1 || g.runs > 0 || g.gated != nil || g.ringed() {
+	g, t := Match(s), s.Target
+	if g == nil || !g.Has(Fixed12, besideTakes) || g.rows != 1 {
 		return nil
 	}
 	k := gemv{linearGroup: g, wave: t.Wave, columns: 1, most: residentElements, brief: t.Brief, resident: true, aside: true}

@@ -23,10 +23,10 @@ type gatedRing struct {
 	total int // rows of the projection's weights
 }
 
-// takeRing adds the ops behind the prologue where they are a projection and its gated convolution:
+// takeRing reads the ops behind x where they are a projection and its gated convolution:
 //
 //	linear slice slice mul conv1d conv_write slice mul
-func (g *linearGroup) takeRing(s *site.Site, ops []*ir.Op, x *ir.Value) bool {
+func (m *match) takeRing(ops []*ir.Op) bool {
 	find := func(name string, is func(op *ir.Op) bool) *ir.Op {
 		if i := slices.IndexFunc(ops, func(op *ir.Op) bool { return op.Kind.Name == name && is(op) }); i >= 0 {
 			return ops[i]
@@ -34,7 +34,7 @@ func (g *linearGroup) takeRing(s *site.Site, ops []*ir.Op, x *ir.Value) bool {
 		return nil
 	}
 	linear, conv := find("linear", func(*ir.Op) bool { return true }), find("conv1d", func(*ir.Op) bool { return true })
-	if len(ops) != 8 || linear == nil || conv == nil || len(linear.Args) != 2 || len(conv.Args) != 5 || conv.Attrs.Str("act") != "none" || !g.take(s, linear, x) {
+	if len(ops) != 8 || linear == nil || conv == nil || len(linear.Args) != 2 || len(conv.Args) != 5 || conv.Attrs.Str("act") != "none" || !m.linear(linear) {
 		return false
 	}
 	product := find("mul", func(op *ir.Op) bool { return op.Result == conv.Args[0] })
@@ -49,7 +49,7 @@ func (g *linearGroup) takeRing(s *site.Site, ops []*ir.Op, x *ir.Value) bool {
 	if factor == conv.Result {
 		factor = gate.Args[1]
 	}
-	p := g.projects[0]
+	p := m.projects[0]
 	whole := *p.matrices[0]
 	p.matrices = nil
 	for _, v := range []*ir.Value{product.Args[0], product.Args[1], factor} {
@@ -61,10 +61,10 @@ func (g *linearGroup) takeRing(s *site.Site, ops []*ir.Op, x *ir.Value) bool {
 		w.from = part.Attrs.Int("first")
 		p.matrices = append(p.matrices, &w)
 	}
-	rows, ok := site.ExtentOf(s, gate.Result)
+	rows, ok := site.ExtentOf(m.s, gate.Result)
 	p.ring = &gatedRing{taps: conv.Args[1], ring: conv.Args[2], pos: conv.Args[3], slot: conv.Args[4], rows: rows, total: p.width}
 	p.width, p.result = int(gate.Result.Type.Last()), gate.Result
-	return ok && rows.Max+p.ring.count() <= int(p.ring.ring.Type.Shape[1])+1 && site.Indexable(s, p.ring.ring, 1)
+	return ok && rows.Max+p.ring.count() <= int(p.ring.ring.Type.Shape[1])+1 && site.Indexable(m.s, p.ring.ring, 1)
 }
 
 // count is the number of terms of a sum.

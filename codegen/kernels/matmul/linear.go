@@ -20,7 +20,8 @@ import (
 //
 //	[untile] [last_row] [rmsnorm or gated_rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu, relu2 or scale] [add]... [half [tile]]
 //
-// or one linear op and the gated convolution of its result, see gatedRing.
+// or one linear op and the gated convolution of its result, see gatedRing, or one of experts, see routing. Match finds
+// it, and Features says what of this it has.
 //
 // Its norm is a deferred scale: with r = 1/sqrt(mean(x^2) + eps), which is one
 // number for a row, sum of w*(x*r*gain) is r * sum of w*(x*gain), so that x^2 is
@@ -42,9 +43,12 @@ type linearGroup struct {
 	exact     bool        // each row has the bits that it has alone
 	halves    bool        // see weight.Matrix
 	projects  []*projection
-	cuts      []*ir.Op  // slices that nothing has read yet
 	workspace *ir.Value // for the sums of split-K products; nil if there is none
+	routing   *routing  // of experts; nil if there are none
 }
+
+// Group is a linear group for the kernel table.
+type Group = linearGroup
 
 // projection computes one result: act(W0 x + bias0) * (W1 x + bias1), act(W0 x + bias0) * beside, act(W0 x + bias0), or
 // without act W0 x + bias0, maybe times a factor, plus residuals.
@@ -81,124 +85,6 @@ func (g *linearGroup) hasWorkspace(width int) bool {
 	return int(g.workspace.Type.Last()) == width
 }
 
-// matchLinear returns the site's group as a linearGroup, nil if it is none or has
-// what the kernels cannot do.
-func matchLinear(s *site.Site) *linearGroup {
-	g := matchWithWorkspace(s)
-	if g == nil || g.workspace != nil {
-		return nil
-	}
-	return g
-}
-
-// matchWithWorkspace is matchLinear for groups with a workspace, too.
-func matchWithWorkspace(s *site.Site) *linearGroup {
-	g := matchOps(s)
-	if g == nil || g.tiled != nil {
-		return nil
-	}
-	return g
-}
-
-// matchOps is matchWithWorkspace for groups that take x from tiles, too.
-func matchOps(s *site.Site) *linearGroup {
-	g := matchNormed(s)
-	if g == nil || g.runs > 0 || g.gated != nil || g.ringed() || g.gatesRows() {
-		return nil
-	}
-	return g
-}
-
-// matchFew is matchLinear for groups whose norm is one of runs or gated, and for those with a gated convolution or
-// which gate rows, too.
-func matchFew(s *site.Site) *linearGroup {
-	g := matchNormed(s)
-	if g == nil || g.tiled != nil || g.workspace != nil {
-		return nil
-	}
-	return g
-}
-
-// matchNormed is matchOps for groups whose norm is one of runs or gated, too.
-func matchNormed(s *site.Site) *linearGroup {
-	g := &linearGroup{rows: s.Func.Rows, exact: s.Func.Class == ir.ExactStep, n: s.Program.Global(ir.StepN), halves: s.Target.LoadsEarly()}
-	ops := s.Group.Ops
-	if len(ops) == 0 || len(ops[0].Args) == 0 {
-		return nil
-	}
-	cur := ops[0].Args[0]
-	g.x = cur
-	if op := ops[0]; op.Kind.Name == "untile" {
-		g.tiled, cur, ops = op, op.Result, ops[1:]
-	}
-	if len(ops) > 0 && ops[0].Kind.Name == "last_row" {
-		op := ops[0]
-		g.n, g.last = op.Args[1], true
-		cur, ops = op.Result, ops[1:]
-	}
-	if len(ops) > 0 && ops[0].Kind.Name == "rmsnorm" {
-		op := ops[0]
-		if op.Args[0] != cur || !isWeighted(op) && !isWeightedRuns(op) {
-			return nil
-		}
-		if !isWeighted(op) {
-			g.runs = int(op.Result.Type.Last()) / op.Attrs.Int("group")
-		}
-		g.gain, g.eps = op.Args[1], float32(op.Attrs.Float("eps"))
-		cur, ops = op.Result, ops[1:]
-	}
-	if len(ops) > 0 && ops[0].Kind.Name == "gated_rmsnorm" {
-		op := ops[0]
-		if g.gated = gatedOf(op, g.rows); op.Args[0] != cur || g.gated == nil || g.gain != nil || g.last {
-			return nil
-		}
-		cur, ops = op.Result, ops[1:]
-	}
-	if g.half = cur.Type.DType == ir.F16; !g.half && cur.Type.DType != ir.F32 || len(cur.Type.Shape) != 2 {
-		return nil
-	}
-	g.k = int(cur.Type.Last())
-	if cur.Type.Shape[0] == 1 {
-		g.rows, g.exact = 1, true
-	}
-	if i := slices.IndexFunc(ops, func(op *ir.Op) bool { return fixedBits[op.Kind.Name] != 0 }); i >= 0 {
-		if ops[i].Args[0] != cur {
-			return nil
-		}
-		g.fixed, g.bits, ops = ops[i].Result, fixedBits[ops[i].Kind.Name], slices.Delete(slices.Clone(ops), i, i+1)
-	}
-	if slices.ContainsFunc(ops, func(op *ir.Op) bool { return op.Kind.Name == "conv1d" }) {
-		if !g.takeRing(s, ops, cur) {
-			return nil
-		}
-		ops = nil
-	}
-	for _, op := range ops {
-		if !g.take(s, op, cur) {
-			return nil
-		}
-	}
-	if len(g.projects) == 0 || len(g.projects) != len(s.Outputs) || len(g.cuts) > 0 {
-		return nil
-	}
-	for _, p := range g.projects {
-		if !slices.Contains(s.Outputs, p.result) {
-			return nil
-		}
-	}
-	return g
-}
-
-// isWeighted reports whether a norm is one of whole rows, with a weight of f32.
-func isWeighted(norm *ir.Op) bool {
-	return ir.Dim(norm.Attrs.Int("group")) == norm.Result.Type.Last() && len(norm.Args) == 2 && norm.Args[1].Type.DType == ir.F32
-}
-
-// isWeightedRuns reports whether a norm is one of runs of a row, with a weight of f32 for each element of the row.
-func isWeightedRuns(norm *ir.Op) bool {
-	return len(norm.Args) == 2 && norm.Args[1].Type.Equal(ir.MakeType(ir.F32, norm.Result.Type.Last()))
-}
-
 // inRows reports whether rows of weights are interleaved.
 func (g *linearGroup) inRows() bool {
 	return slices.ContainsFunc(g.projects, func(p *projection) bool {
@@ -211,112 +97,6 @@ var fixedBits = map[string]int{"fixed12": 12, "fixed8": 8, "bfloat16": bf16Bits}
 
 // bf16Bits stands for x in bf16, which is no fixed point.
 const bf16Bits = 16
-
-// take adds an op behind the prologue, whose result is x.
-func (g *linearGroup) take(s *site.Site, op *ir.Op, x *ir.Value) bool {
-	switch op.Kind.Name {
-	case "linear":
-		w := &weights{value: op.Args[1], format: weight.FormatOf(s.Target, op.Args[1].Type.DType, g.k), rows: weight.RowsOf(s.Target, op.Args[1])}
-		fixed := op.Args[0] == g.fixed && g.fixed != nil
-		if op.Args[0] != x && !fixed || w.format == nil || fixed && w.format.Bytes == nil {
-			return false
-		}
-		if len(op.Args) == 3 {
-			w.bias = op.Args[2]
-		}
-		g.projects = append(g.projects, &projection{matrices: []*weights{w}, result: op.Result, width: int(op.Result.Type.Last()), fixed: fixed})
-		return true
-	case "expert_bias":
-		p := g.making(op.Args[0])
-		if p == nil || !p.plain() || p.slots == 0 || p.matrices[0].bias != nil {
-			return false
-		}
-		p.matrices[0].bias, p.result = op.Args[1], op.Result
-		return true
-	case "slice":
-		return g.cut(op)
-	case "glu":
-		gate, up := g.making(op.Args[0]), g.making(op.Args[1])
-		if gate != nil && up == nil {
-			return g.gate(s, gate, op)
-		}
-		if gate == nil || up == nil || gate == up || !gate.plain() || !up.plain() || gate.fixed != up.fixed {
-			return false
-		}
-		gate.matrices = append(gate.matrices, up.matrices...)
-		gate.act, gate.result = op.Attrs.Str("act"), op.Result
-		g.projects = slices.DeleteFunc(g.projects, func(p *projection) bool { return p == up })
-		return true
-	case "relu2":
-		p := g.making(op.Args[0])
-		rows, ok := site.ExtentOf(s, op.Result)
-		if p == nil || !p.plain() || !ok || !rows.Exact {
-			return false
-		}
-		p.act, p.result = "relu2", op.Result
-		return true
-	case "scale":
-		p := g.making(op.Args[0])
-		rows, ok := site.ExtentOf(s, op.Result)
-		if p == nil || !p.plain() || p.slots > 0 || !ok || !rows.Exact {
-			return false
-		}
-		p.scale, p.result = op, op.Result
-		return true
-	case "workspace":
-		if g.workspace != nil || op.Args[0] != g.x && op.Args[0] != x {
-			return false
-		}
-		g.workspace = op.Result
-		return true
-	case "half":
-		p := g.making(op.Args[0])
-		if p == nil || p.half {
-			return false
-		}
-		p.half, p.result = true, op.Result
-		return true
-	case "tile":
-		p := g.making(op.Args[0])
-		orders, err := ir.TileOrders(op.Attrs.Str("lanes"))
-		if err != nil || p == nil || !p.half || p.tile != nil || g.tiled == nil || op.Attrs.Int("rows") != g.rows { // as x is, so is the result
-			return false
-		}
-		p.tile, p.orders, p.result = op, orders, op.Result
-		return true
-	case "add":
-		p, other := g.making(op.Args[0]), op.Args[1]
-		if p == nil {
-			p, other = g.making(op.Args[1]), op.Args[0]
-		}
-		if p == nil || p.half || g.inside(other, x) { // x + x has both inside
-			return false
-		}
-		p.residuals, p.result = append(p.residuals, other), op.Result
-		return true
-	}
-	return false
-}
-
-// making returns the projection that has made v so far.
-func (g *linearGroup) making(v *ir.Value) *projection {
-	for _, p := range g.projects {
-		if p.result == v {
-			return p
-		}
-	}
-	return nil
-}
-
-// inside reports whether v is made in the group and not written.
-func (g *linearGroup) inside(v, x *ir.Value) bool {
-	return g.making(v) != nil || v == x && x != g.x || v == g.fixed
-}
-
-// allF32 reports whether x and all results are f32.
-func (g *linearGroup) allF32() bool {
-	return !g.half && !slices.ContainsFunc(g.projects, func(p *projection) bool { return p.half })
-}
 
 // allFixed reports whether all projections read x in fixed point.
 func (g *linearGroup) allFixed() bool {

@@ -28,8 +28,8 @@ import (
 // sizes, and which of norm, bias, activation and residuals there are. So few kernels serve all models.
 type rowsKernel struct {
 	*linearGroup
-	p       *projection  // the group's
-	experts *expertGroup // of it; nil if there are none
+	p       *projection // the group's
+	experts *routing    // of it; nil if there are none
 	step    site.Extent
 	columns int // at a time
 	tile    int // of a workgroup, a multiple of columns
@@ -46,39 +46,23 @@ const (
 	laneRows = 16
 )
 
-// matchRows is matchLinear for processors, of experts, too. Weights whose rows are not interleaved are read row by
-// row, with x as it is.
-func matchRows(s *site.Site) (*linearGroup, *expertGroup) {
-	g := matchWithWorkspace(s)
-	var experts *expertGroup
-	if g == nil {
-		if experts = matchExperts(s); experts == nil || experts.top != nil {
-			return nil, nil
-		}
-		g = experts.linearGroup
-	}
-	if g.workspace != nil || !g.allF32() || len(g.projects) != 1 || experts != nil && g.projects[0].slots == 0 {
-		return nil, nil
-	}
+// inRowsAlike reports whether the matrices of the group's projection are alike, and lie in whole rows of lanes if they
+// are interleaved. Weights that are not are read row by row, with x as it is.
+func (g *linearGroup) inRowsAlike() bool {
 	p := g.projects[0]
-	if p.act == "relu2" || p.beside != nil || p.scale != nil {
-		return nil, nil
-	}
+	first := p.matrices[0]
 	for _, w := range p.matrices {
-		if w.value.Type.DType != p.matrices[0].value.Type.DType || (w.bias == nil) != (p.matrices[0].bias == nil) || w.rows != p.matrices[0].rows || w.from%laneRows != 0 && w.rows != nil {
-			return nil, nil
+		if w.value.Type.DType != first.value.Type.DType || (w.bias == nil) != (first.bias == nil) || w.rows != first.rows || w.from%laneRows != 0 && w.rows != nil {
+			return false
 		}
 	}
-	if rows := p.matrices[0].rows != nil; rows && g.k%64 != 0 || p.fixed != (rows && g.fixed != nil) {
-		return nil, nil
-	}
-	return g, experts
+	interleaved := first.rows != nil
+	return (!interleaved || g.k%64 == 0) && p.fixed == (interleaved && g.fixed != nil)
 }
 
 // RowsWants asks for x in fixed point: 12 bits for few rows, 8 for many, which are 12 where the target is to be exact.
-func RowsWants(s *site.Site) []site.Rewrite {
-	g, _ := matchRows(s)
-	if g == nil || g.fixed != nil || !g.inRows() {
+func RowsWants(s *site.Site, g *Group) []site.Rewrite {
+	if g.fixed != nil || !g.inRowsAlike() || !g.inRows() {
 		return nil
 	}
 	var ops []*ir.Op
@@ -96,15 +80,14 @@ func RowsWants(s *site.Site) []site.Rewrite {
 	return site.Fixed("fixed8", ops)
 }
 
-func RowsCandidates(s *site.Site) []site.Candidate {
-	g, experts := matchRows(s)
-	if g == nil || g.inRows() && g.fixed == nil {
+func RowsCandidates(s *site.Site, g *Group) []site.Candidate {
+	if !g.inRowsAlike() || g.inRows() && g.fixed == nil {
 		return nil
 	}
-	k := rowsKernel{linearGroup: g, p: g.projects[0], experts: experts}
+	k := rowsKernel{linearGroup: g, p: g.projects[0], experts: g.routing}
 	most := 1 // columns that there are
-	if experts != nil {
-		k.step = experts.extent
+	if k.experts != nil {
+		k.step = k.experts.extent
 		if k.sorted() {
 			most = max(rowsColumns, k.lines()/k.count())
 		}

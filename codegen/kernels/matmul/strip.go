@@ -32,35 +32,29 @@ func (a *stripArgs) load(b *kernel.Builder, row, col kernel.Value) kernel.Value 
 	return a.from.Load(kernel.F32, b.Add(b.Mul(row, a.stride), b.Add(a.first, col)))
 }
 
-// cut adds a slice of rows that are not x.
-func (g *linearGroup) cut(op *ir.Op) bool {
-	if op.Args[0] == g.x || g.making(op.Args[0]) != nil || op.Args[0].Type.DType != ir.F32 {
+// slice takes one of rows that are not x.
+func (m *match) slice(op *ir.Op) bool {
+	if op.Args[0] == m.x || m.making(op.Args[0]) != nil || op.Args[0].Type.DType != ir.F32 {
 		return false
 	}
-	g.cuts = append(g.cuts, op)
+	m.cuts = append(m.cuts, op)
 	return true
 }
 
-// gate multiplies the activation of a projection by rows, which may be a slice.
-func (g *linearGroup) gate(s *site.Site, p *projection, op *ir.Op) bool {
-	rows, ok := site.ExtentOf(s, op.Result)
+// gateRows multiplies the activation of a projection by rows, which may be a slice.
+func (m *match) gateRows(p *projection, op *ir.Op) bool {
 	up := op.Args[1]
-	by := &strip{from: up, stride: int(up.Type.Last())}
-	if i := slices.IndexFunc(g.cuts, func(c *ir.Op) bool { return c.Result == up }); i >= 0 {
-		cut := g.cuts[i]
-		by = &strip{cut.Args[0], int(cut.Args[0].Type.Last()), cut.Attrs.Int("first")}
-		g.cuts = slices.Delete(g.cuts, i, i+1)
-	}
-	if !p.plain() || p.slots > 0 || up == g.x || up.Type.DType != ir.F32 || !ok || !rows.Exact {
+	if !p.plain() || p.slots > 0 || up == m.x || up.Type.DType != ir.F32 || !m.ofExact(op.Result) {
 		return false
+	}
+	by := &strip{from: up, stride: int(up.Type.Last())}
+	if i := slices.IndexFunc(m.cuts, func(c *ir.Op) bool { return c.Result == up }); i >= 0 {
+		cut := m.cuts[i]
+		by = &strip{cut.Args[0], int(cut.Args[0].Type.Last()), cut.Attrs.Int("first")}
+		m.cuts = slices.Delete(m.cuts, i, i+1)
 	}
 	p.act, p.beside, p.result = op.Attrs.Str("act"), by, op.Result
 	return true
-}
-
-// gatesRows reports whether the activation of a projection is multiplied by rows.
-func (g *linearGroup) gatesRows() bool {
-	return slices.ContainsFunc(g.projects, func(p *projection) bool { return p.beside != nil })
 }
 
 // loads is how many values loadResiduals returns where there is no convolution.

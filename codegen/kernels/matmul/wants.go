@@ -10,12 +10,11 @@ import (
 
 // GemvWants asks for x in 12-bit fixed point, on targets with dot products of bytes, where a
 // lane can keep its elements.
-func GemvWants(s *site.Site) []site.Rewrite {
-	g := matchFew(s)
-	if g == nil || !s.Target.Dot || !g.allF32() || g.fixed != nil || !g.exact || !weight.FitsDot(g.k) {
+func GemvWants(s *site.Site, g *Group) []site.Rewrite {
+	if !s.Target.Dot || g.fixed != nil || !weight.FitsDot(g.k) {
 		return nil
 	}
-	ops := g.inFixed(s)
+	g, ops := g.inFixed(s)
 	k := gemv{linearGroup: g, wave: s.Target.Wave, most: residentElements}
 	k.share(s.Target)
 	if !k.fits(1) {
@@ -25,22 +24,21 @@ func GemvWants(s *site.Site) []site.Rewrite {
 }
 
 // ExpertGemvWants asks for x in 12-bit fixed point, where teams can share it.
-func ExpertGemvWants(s *site.Site) []site.Rewrite {
-	g := matchExperts(s)
-	if g == nil || !s.Target.Dot || g.order != nil || g.fixed != nil || g.perSlot || !g.allF32() || !g.exact || !weight.FitsDot(g.k) {
+func ExpertGemvWants(s *site.Site, g *Group) []site.Rewrite {
+	if !s.Target.Dot || g.fixed != nil || g.routing.perSlot || !g.exact || !weight.FitsDot(g.k) {
 		return nil
 	}
-	ops := g.inFixed(s)
-	if len(g.teamShapes(s.Target)) == 0 {
+	g, ops := g.inFixed(s)
+	if len(g.routed().teamShapes(s.Target)) == 0 {
 		return nil
 	}
 	return site.Fixed("fixed12", ops)
 }
 
 // ExpertWideWants asks for x in 12-bit fixed point, as expert_down does in narrower steps.
-func ExpertWideWants(s *site.Site) []site.Rewrite {
+func ExpertWideWants(s *site.Site, g *Group) []site.Rewrite {
 	op := site.Only(s, "expert_linear")
-	if op != nil && s.Func.Class == ir.ExactStep && len(op.Args) == 3 && Unites(s.Target, s.Func.Rows, op, nil) {
+	if op != nil && s.Func.Class == ir.ExactStep && Unites(s.Target, s.Func.Rows, op, nil) {
 		return site.Fixed("fixed12", []*ir.Op{op})
 	}
 	return nil
@@ -91,18 +89,8 @@ func ExpertDownWants(s *site.Site) []site.Rewrite {
 }
 
 // GemmDotWants asks for x in 8-bit fixed point, on targets that have dot products of bytes and no matrices.
-func GemmDotWants(s *site.Site) []site.Rewrite { return wantBytes(s, matchLinear(s)) }
-
-// ExpertDotWants is GemmDotWants of experts.
-func ExpertDotWants(s *site.Site) []site.Rewrite {
-	if e := matchSorted(s); e != nil {
-		return wantBytes(s, e.linearGroup)
-	}
-	return nil
-}
-
-func wantBytes(s *site.Site, g *linearGroup) []site.Rewrite {
-	if !s.Target.Dot || s.Target.Exact || hasMatrices(s) || g == nil || g.fixed != nil || g.last || !g.inBytes() {
+func GemmDotWants(s *site.Site, g *Group) []site.Rewrite {
+	if !s.Target.Dot || s.Target.Exact || hasMatrices(s) || g.fixed != nil || !g.inBytes() {
 		return nil
 	}
 	var ops []*ir.Op
@@ -115,25 +103,21 @@ func wantBytes(s *site.Site, g *linearGroup) []site.Rewrite {
 }
 
 // GemmCoopWants asks for x in f16.
-func GemmCoopWants(s *site.Site) []site.Rewrite { return wantHalf(s, matchCoop(s)) }
-
-// ExpertCoopWants asks for x in f16.
-func ExpertCoopWants(s *site.Site) []site.Rewrite {
-	if e := matchExpertCoop(s); e != nil {
-		return wantHalf(s, e.linearGroup)
+func GemmCoopWants(s *site.Site, g *Group) []site.Rewrite {
+	if !g.inMatrices(s.Target) {
+		return nil
 	}
-	return nil
+	return wantHalf(s, g)
 }
 
 // GemmFragmentWants asks for x in f16, and then for a workspace for each tile whose workgroups share the
 // elements of a row.
-func GemmFragmentWants(s *site.Site) []site.Rewrite {
-	g := matchFragment(s)
-	if g == nil || !g.half {
-		return wantHalf(s, g)
-	}
-	if g.workspace != nil {
+func GemmFragmentWants(s *site.Site, g *Group) []site.Rewrite {
+	switch {
+	case !g.fitsFragment(s.Target), g.workspace != nil && g.half:
 		return nil
+	case !g.half:
+		return wantHalf(s, g)
 	}
 	return wantSplits(g, fragmentTiles(s, g))
 }
@@ -149,16 +133,16 @@ func wantSplits(g *linearGroup, tiles []fragmentTile) (list []site.Rewrite) {
 }
 
 // GemmFixedWants asks for a workspace, if workgroups are to share the elements of a row.
-func GemmFixedWants(s *site.Site) []site.Rewrite {
-	if k := matchFixed(s); k != nil && k.workspaceWidth() > 0 && matchWide(s) == nil {
+func GemmFixedWants(s *site.Site, g *Group) []site.Rewrite {
+	if k := fixedAt(s, g); k != nil && k.workspaceWidth() > 0 && wideAt(s, g) == nil {
 		return []site.Rewrite{{Workspace: k.workspaceWidth(), Rows: k.rows}}
 	}
 	return nil
 }
 
 // GemmWideWants asks for a workspace, if workgroups are to share the elements of a row.
-func GemmWideWants(s *site.Site) []site.Rewrite {
-	if k := matchWide(s); k != nil && k.workspaceWidth() > 0 {
+func GemmWideWants(s *site.Site, g *Group) []site.Rewrite {
+	if k := wideAt(s, g); k != nil && k.workspaceWidth() > 0 {
 		return []site.Rewrite{{Workspace: k.workspaceWidth(), Rows: k.rows}}
 	}
 	return nil
@@ -166,7 +150,7 @@ func GemmWideWants(s *site.Site) []site.Rewrite {
 
 // wantHalf asks for the x of a group, if there is one, in f16.
 func wantHalf(s *site.Site, g *linearGroup) []site.Rewrite {
-	if g == nil || g.half || g.x.Def == nil || !hasMatrices(s) {
+	if g.half || g.x.Def == nil || !hasMatrices(s) {
 		return nil
 	}
 	return site.Half(s, g.x)
