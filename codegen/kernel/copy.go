@@ -79,7 +79,7 @@ func (m *machine) copy(n *Node, active []bool) {
 	}
 }
 
-func (m *machine) copyGroup(active []bool) {
+func (m *machine) copyGroup(_ *Node, active []bool) {
 	for l := range active {
 		if c := &m.copies[l]; active[l] {
 			c.groups, c.open = append(c.groups, c.open), nil

@@ -114,104 +114,138 @@ func (m *machine) stay(active []bool) {
 	}
 }
 
+// runs has what runs an operation; nil for those that compute values of their operands alone.
+var runs [numOps]func(m *machine, n *Node, active []bool)
+
+func init() {
+	set := func(run func(m *machine, n *Node, active []bool), list ...Op) {
+		for _, op := range list {
+			runs[op] = run
+		}
+	}
+	for op := OpMatFill; op < numOps; op++ {
+		set((*machine).matrix, op)
+	}
+	for op, row := range ops {
+		if row.subgroup != "" {
+			runs[op] = (*machine).subgroup
+		}
+	}
+	set((*machine).branch, OpIf)
+	set((*machine).loop, OpFor)
+	set((*machine).while, OpWhile)
+	set((*machine).exit, OpReturnIf, OpBreakIf)
+	set((*machine).barrier, OpBarrier)
+	set((*machine).subgroupBarrier, OpSubgroupBarrier)
+	set((*machine).fence, OpFence)
+	set((*machine).variable, OpVar, OpVarSet, OpVarGet)
+	set((*machine).nothing, OpPrefetch, OpAwait, OpPrefetchNext)
+	set((*machine).copy, OpCopy)
+	set((*machine).copyGroup, OpCopyGroup)
+	set((*machine).copyWait, OpCopyWait)
+	set((*machine).bulk, OpBulk)
+	set((*machine).arrange, OpArrivals)
+	set((*machine).arrive, OpArrived)
+	set((*machine).done, OpDone)
+	set((*machine).free, OpFree)
+	set((*machine).address, OpAddress)
+	set((*machine).buffer, OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpAtomicMax, OpAtomicLoad)
+	set((*machine).array, OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax)
+	set((*machine).constant, OpTable)
+	set((*machine).tileOp, OpTileZero, OpTileLoad, OpTileStore, OpTileMulAdd)
+}
+
 func (m *machine) node(n *Node, active []bool) {
 	m.races.next = true
 	if len(m.products) > 0 {
 		m.products.touch(m, n, active)
 	}
+	if run := runs[n.op]; run != nil {
+		run(m, n, active)
+	} else {
+		m.compute(n, active)
+	}
+}
+
+// nothing is what an operation does that changes no value.
+func (m *machine) nothing(*Node, []bool) {}
+
+func (m *machine) branch(n *Node, active []bool) {
+	cond := m.value(n.args[0])
+	for i, r := range n.regions {
+		some := m.mask()
+		if m.where(some, active, cond, i == 0) {
+			m.region(r, some) // else no barrier in it waits for anyone
+		}
+		m.masks = append(m.masks, some)
+	}
+	m.stay(active)
+}
+
+// exit marks lanes that return or leave the innermost loop.
+func (m *machine) exit(n *Node, active []bool) {
+	flags := m.gone
+	if n.op == OpBreakIf {
+		flags = m.left[len(m.left)-1]
+	}
+	for l, cond := 0, m.value(n.args[0]); l < m.lanes; l++ {
+		flags[l] = flags[l] || active[l] && cond[l] != 0
+	}
+	m.stay(active)
+}
+
+func (m *machine) barrier(n *Node, active []bool) {
+	if m.together(n, active, m.lanes); !m.isLeft(n) {
+		m.races.barrier(n, n.imm != 0)
+	}
+}
+
+func (m *machine) subgroupBarrier(n *Node, active []bool) {
+	if parts := m.together(n, active, m.wave); !m.isLeft(n) {
+		for now := m.races.tick(n.number); len(parts) > 0; parts = parts[1:] {
+			m.races.within[parts[0]] = now
+		}
+	}
+}
+
+func (m *machine) fence(n *Node, active []bool) {
+	if m.isLeft(n) {
+		return
+	}
+	m.races.tick(n.number)
+	for l := range active {
+		if active[l] {
+			m.races.fence(l)
+		}
+	}
+}
+
+// variable makes a variable, sets it or reads it.
+func (m *machine) variable(n *Node, active []bool) {
+	to, from := n, []uint32(nil)
 	switch n.op {
-	case OpIf:
-		cond := m.value(n.args[0])
-		for i, r := range n.regions {
-			some := m.mask()
-			if m.where(some, active, cond, i == 0) {
-				m.region(r, some) // else no barrier in it waits for anyone
-			}
-			m.masks = append(m.masks, some)
-		}
-		m.stay(active)
-	case OpFor:
-		m.loop(active, n.regions[0], n)
-		m.stay(active)
-	case OpWhile:
-		m.while(active, n)
-		m.stay(active)
-	case OpReturnIf, OpBreakIf:
-		flags := m.gone
-		if n.op == OpBreakIf {
-			flags = m.left[len(m.left)-1]
-		}
-		for l, cond := 0, m.value(n.args[0]); l < m.lanes; l++ {
-			flags[l] = flags[l] || active[l] && cond[l] != 0
-		}
-		m.stay(active)
-	case OpBarrier:
-		if m.together(n, active, m.lanes); !m.isLeft(n) {
-			m.races.barrier(n, n.imm != 0)
-		}
-	case OpSubgroupBarrier:
-		if parts := m.together(n, active, m.wave); !m.isLeft(n) {
-			for now := m.races.tick(n.number); len(parts) > 0; parts = parts[1:] {
-				m.races.within[parts[0]] = now
-			}
-		}
-	case OpFence:
-		if m.isLeft(n) {
-			break
-		}
-		m.races.tick(n.number)
-		for l := range active {
-			if active[l] {
-				m.races.fence(l)
-			}
-		}
 	case OpVar:
-		copyLanes(m.storage(n, m.words(n.typ)), m.value(n.args[0]), active)
+		from = m.value(n.args[0])
 	case OpVarSet:
-		copyLanes(m.storage(n.args[0], m.words(n.args[0].typ)), m.value(n.args[1]), active)
+		to, from = n.args[0], m.value(n.args[1])
 	case OpVarGet:
-		copyLanes(m.storage(n, m.words(n.typ)), m.storage(n.args[0], m.words(n.typ)), active)
-	case OpPrefetch, OpAwait, OpPrefetchNext: // change no value
-	case OpCopy:
-		m.copy(n, active)
-	case OpBulk:
-		m.bulk(n, active)
-	case OpArrivals:
-		m.together(n, active, m.lanes)
-		m.races.barrier(n, false)
-		m.arrivals[int(n.imm)] = make([]slot, n.align)
-	case OpArrived:
-		m.arrive(n, active)
-	case OpDone:
-		m.done(n, active)
-	case OpFree:
-		m.free(n, active)
-	case OpCopyGroup:
-		m.copyGroup(active)
-	case OpCopyWait:
-		m.copyWait(n, active)
-	case OpAddress: // the argument's number stands for it
-		to := m.storage(n, 2)
-		for l := range m.lanes {
-			to[2*l] = n.imm
-		}
-	case OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpAtomicMax, OpAtomicLoad:
-		m.buffer(n, active)
-	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax:
-		m.array(n, active)
-	case OpTable:
-		m.constant(n, active)
-	case OpTileZero, OpTileLoad, OpTileStore, OpTileMulAdd:
-		m.tileOp(n, active)
-	default:
-		switch {
-		case ops[n.op].subgroup != "":
-			m.subgroup(n, active)
-		case n.op >= OpMatFill:
-			m.matrix(n, active)
-		default:
-			m.compute(n, active)
-		}
+		from = m.storage(n.args[0], m.words(n.typ))
+	}
+	copyLanes(m.storage(to, m.words(to.typ)), from, active)
+}
+
+// arrange makes counters of copies that have arrived.
+func (m *machine) arrange(n *Node, active []bool) {
+	m.together(n, active, m.lanes)
+	m.races.barrier(n, false)
+	m.arrivals[int(n.imm)] = make([]slot, n.align)
+}
+
+// address has the argument's number, which stands for it.
+func (m *machine) address(n *Node, _ []bool) {
+	to := m.storage(n, 2)
+	for l := range m.lanes {
+		to[2*l] = n.imm
 	}
 }
 
@@ -264,7 +298,8 @@ func anyLane(active []bool) bool {
 	return false
 }
 
-func (m *machine) loop(active []bool, body *Region, n *Node) {
+func (m *machine) loop(n *Node, active []bool) {
+	body := n.regions[0]
 	i, hi, step := m.storage(body.param, 1), m.value(n.args[1]), m.value(n.args[2])
 	copyLanes(i, m.value(n.args[0]), active)
 	inside, running := m.enter(active), m.mask()
@@ -286,9 +321,10 @@ func (m *machine) loop(active []bool, body *Region, n *Node) {
 		}
 	}
 	m.leave(inside, running)
+	m.stay(active)
 }
 
-func (m *machine) while(active []bool, n *Node) {
+func (m *machine) while(n *Node, active []bool) {
 	inside := m.enter(active)
 	for m.err == nil && anyLane(inside) {
 		m.region(n.regions[0], inside)
@@ -298,6 +334,7 @@ func (m *machine) while(active []bool, n *Node) {
 		m.stay(inside)
 	}
 	m.leave(inside)
+	m.stay(active)
 }
 
 // enter begins a loop and returns the lanes in it.

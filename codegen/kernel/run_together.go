@@ -150,60 +150,72 @@ func wordPairs(o Op, t Type, to, x, y []uint32) bool {
 		for i := range to {
 			to[i] = x[i] * y[i]
 		}
-	case OpAnd:
-		for i := range to {
-			to[i] = x[i] & y[i]
-		}
-	case OpOr:
-		for i := range to {
-			to[i] = x[i] | y[i]
-		}
-	case OpXor:
-		for i := range to {
-			to[i] = x[i] ^ y[i]
-		}
-	case OpShl:
-		for i := range to {
-			to[i] = x[i] << y[i] & inRange(y[i])
-		}
-	case OpShr:
-		if t == I32 {
-			return false
-		}
-		for i := range to {
-			to[i] = x[i] >> y[i] & inRange(y[i])
-		}
-	case OpEq:
-		for i := range to {
-			to[i] = truth(x[i] == y[i])
-		}
-	case OpNe:
-		for i := range to {
-			to[i] = truth(x[i] != y[i])
-		}
-	case OpLt, OpGe:
-		if t != U32 {
-			return false
-		}
-		for i := range to {
-			to[i] = truth((x[i] < y[i]) == (o == OpLt))
-		}
-	case OpMin, OpMax:
-		if t != U32 {
-			return false
-		}
-		for i := range to {
-			to[i] = min(x[i], y[i])
-			if o == OpMax {
-				to[i] = max(x[i], y[i])
-			}
-		}
 	case OpDotI8:
 		for i := range to {
 			a, b := x[i], y[i]
 			sum := int32(int8(a))*int32(int8(b)) + int32(int8(a>>8))*int32(int8(b>>8)) +
 				int32(int8(a>>16))*int32(int8(b>>16)) + int32(int8(a>>24))*int32(int8(b>>24))
 			to[i] = uint32(sum)
+		}
+	default:
+		return bitPairs(o, t, to, x, y) || comparedPairs(o, t, to, x, y)
+	}
+	return true
+}
+
+// bitPairs is wordPairs of operations on bits.
+func bitPairs(o Op, t Type, to, x, y []uint32) bool {
+	switch {
+	case o == OpAnd:
+		for i := range to {
+			to[i] = x[i] & y[i]
+		}
+	case o == OpOr:
+		for i := range to {
+			to[i] = x[i] | y[i]
+		}
+	case o == OpXor:
+		for i := range to {
+			to[i] = x[i] ^ y[i]
+		}
+	case o == OpShl:
+		for i := range to {
+			to[i] = x[i] << y[i] & inRange(y[i])
+		}
+	case o == OpShr && t != I32:
+		for i := range to {
+			to[i] = x[i] >> y[i] & inRange(y[i])
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// comparedPairs is wordPairs of comparisons.
+func comparedPairs(o Op, t Type, to, x, y []uint32) bool {
+	switch {
+	case o == OpEq:
+		for i := range to {
+			to[i] = truth(x[i] == y[i])
+		}
+	case o == OpNe:
+		for i := range to {
+			to[i] = truth(x[i] != y[i])
+		}
+	case t != U32:
+		return false
+	case o == OpLt || o == OpGe:
+		for i := range to {
+			to[i] = truth((x[i] < y[i]) == (o == OpLt))
+		}
+	case o == OpMin:
+		for i := range to {
+			to[i] = min(x[i], y[i])
+		}
+	case o == OpMax:
+		for i := range to {
+			to[i] = max(x[i], y[i])
 		}
 	default:
 		return false

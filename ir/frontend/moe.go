@@ -56,9 +56,16 @@ func readExperts(r *metadata, row moe) expertParams {
 	}
 	if n := r.count("expert_group_count"); n > 1 {
 		e.groups, e.usedGroups = n, r.int("expert_group_used_count", 0)
-		if r.err == nil && (n > 64 || e.usedGroups > n || e.count%n != 0 || e.count/n < 2 || e.used > e.count/n*e.usedGroups) {
-			r.fail(fmt.Errorf("metadata %sexpert_group_used_count: %d of %d groups of %d experts, of which %d are chosen", r.prefix, e.usedGroups, n, e.count, e.used))
-		}
+	}
+	e.check(r, row)
+	e.derive(r, row)
+	return e
+}
+
+// check fails where numbers of experts do not fit each other.
+func (e *expertParams) check(r *metadata, row moe) {
+	if n := e.groups; r.err == nil && n > 0 && (n > 64 || e.usedGroups > n || e.count%n != 0 || e.count/n < 2 || e.used > e.count/n*e.usedGroups) {
+		r.fail(fmt.Errorf("metadata %sexpert_group_used_count: %d of %d groups of %d experts, of which %d are chosen", r.prefix, e.usedGroups, n, e.count, e.used))
 	}
 	if e.latent > 0 && r.err == nil && (e.latent > 1<<16 || row.gating == "") {
 		r.fail(fmt.Errorf("metadata %smoe_latent_size: %d is out of range", r.prefix, e.latent))
@@ -66,6 +73,10 @@ func readExperts(r *metadata, row moe) expertParams {
 	if r.err == nil && (e.used > e.count || e.count > 1<<16) {
 		r.fail(fmt.Errorf("metadata %sexpert_used_count: %d of %d experts", r.prefix, e.used, e.count))
 	}
+}
+
+// derive sets what a file leaves to be found.
+func (e *expertParams) derive(r *metadata, row moe) {
 	if r.err == nil && e.ff == 0 {
 		e.ff = r.int("feed_forward_length", 0)
 		if !row.whole {
@@ -81,7 +92,6 @@ func readExperts(r *metadata, row moe) expertParams {
 	if e.scale == 0 {
 		e.scale = 1
 	}
-	return e
 }
 
 // rowsOf is how many rows a matrix of this name has in the first layer that has one; 0 if none has.

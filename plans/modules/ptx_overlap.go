@@ -13,16 +13,7 @@ func (r *ptxReader) overlap(text string) error {
 		return nil
 	}
 	r.code.Overlaps, r.code.Early, r.code.Cached = true, map[int]bool{}, map[int]bool{}
-	var lines []string
-	labels := map[string]int{}
-	for _, line := range strings.Split(text, "\n") {
-		line, _, _ = strings.Cut(line, "//")
-		line = strings.TrimSpace(line)
-		if label, ok := strings.CutSuffix(line, ":"); ok {
-			labels[label] = len(lines)
-		}
-		lines = append(lines, strings.TrimSuffix(line, ";"))
-	}
+	lines, labels := instructions(text)
 	reached := make([]bool, len(lines)) // by a path that has not waited
 	open := []int{0}
 	for len(open) > 0 {
@@ -32,46 +23,91 @@ func (r *ptxReader) overlap(text string) error {
 			continue
 		}
 		reached[i] = true
-		line := lines[i]
-		guard, rest, guarded := strings.Cut(line, " ")
-		if guarded = guarded && strings.HasPrefix(guard, "@"); guarded {
-			line = rest
+		next, err := r.beforeWait(lines[i], labels)
+		if err != nil {
+			return err
 		}
-		falls := guarded || line != "ret" && !strings.HasPrefix(line, "bra ")
-		name, rest, _ := strings.Cut(line, " ")
-		switch {
-		case name == "griddepcontrol.wait" && !guarded:
-			continue
-		case name == "ret":
-			r.code.Faults = append(r.code.Faults, "returns before it has waited for the kernel before")
-		case strings.HasPrefix(name, "bra."), strings.HasPrefix(name, "brx."), strings.HasPrefix(name, "call"), name == "exit":
-			return fmt.Errorf("%s, which no kernel of this program has", name)
-		case name == "bra":
-			to, ok := labels[rest]
-			if !ok {
-				return fmt.Errorf("no label %q", rest)
-			}
-			open = append(open, to)
-		case name == "griddepcontrol.launch_dependents":
-			r.code.Hasty = true
-		case strings.HasPrefix(name, "prefetch."): // changes no value, whoever writes meanwhile
-		case strings.Contains(name, ".global"):
-			if !strings.HasPrefix(name, "ld.") && !strings.HasPrefix(name, "cp.") {
-				r.code.Faults = append(r.code.Faults, "writes before it has waited for the kernel before")
-			}
-			for _, o := range strings.FieldsFunc(rest, func(c rune) bool { return strings.ContainsRune(" ,{}|", c) }) {
-				if strings.HasPrefix(o, "[") {
-					address, _, _ := strings.Cut(strings.Trim(o, "[]"), "+")
-					maps.Copy(r.code.Early, r.from[address])
-					if !strings.HasPrefix(name, "ld.relaxed.gpu.") {
-						maps.Copy(r.code.Cached, r.from[address])
-					}
-				}
-			}
+		if next.jumps {
+			open = append(open, next.to)
 		}
-		if falls {
+		if next.falls {
 			open = append(open, i+1)
 		}
 	}
 	return nil
+}
+
+// instruction is a line of code. Guarded ones may do nothing.
+type instruction struct {
+	name, operands string
+	guarded        bool
+}
+
+// instructions returns the lines of code, and by label the line that it stands before.
+func instructions(text string) (list []instruction, labels map[string]int) {
+	labels = map[string]int{}
+	for line := range strings.SplitSeq(text, "\n") {
+		line, _, _ = strings.Cut(line, "//")
+		line = strings.TrimSpace(line)
+		if label, ok := strings.CutSuffix(line, ":"); ok {
+			labels[label] = len(list)
+		}
+		line = strings.TrimSuffix(line, ";")
+		guard, rest, guarded := strings.Cut(line, " ")
+		if guarded = guarded && strings.HasPrefix(guard, "@"); guarded {
+			line = rest
+		}
+		name, operands, _ := strings.Cut(line, " ")
+		list = append(list, instruction{name, operands, guarded})
+	}
+	return list, labels
+}
+
+// following is where code goes on behind an instruction: at the next, at a label, or both.
+type following struct {
+	falls, jumps bool
+	to           int
+}
+
+// beforeWait notes what an instruction does that a path reaches without having waited, and returns where such a path
+// goes on.
+func (r *ptxReader) beforeWait(i instruction, labels map[string]int) (next following, err error) {
+	next.falls = true
+	switch {
+	case i.name == "griddepcontrol.wait":
+		next.falls = i.guarded
+	case i.name == "ret":
+		r.code.Faults = append(r.code.Faults, "returns before it has waited for the kernel before")
+		next.falls = i.guarded || i.operands != ""
+	case strings.HasPrefix(i.name, "bra."), strings.HasPrefix(i.name, "brx."), strings.HasPrefix(i.name, "call"), i.name == "exit":
+		return next, fmt.Errorf("%s, which no kernel of this program has", i.name)
+	case i.name == "bra":
+		next.falls = i.guarded
+		if next.to, next.jumps = labels[i.operands]; !next.jumps {
+			return next, fmt.Errorf("no label %q", i.operands)
+		}
+	case i.name == "griddepcontrol.launch_dependents":
+		r.code.Hasty = true
+	case strings.HasPrefix(i.name, "prefetch."): // changes no value, whoever writes meanwhile
+	case strings.Contains(i.name, ".global"):
+		r.touches(i)
+	}
+	return next, nil
+}
+
+// touches notes what an instruction loads or stores before the kernel has waited.
+func (r *ptxReader) touches(i instruction) {
+	if !strings.HasPrefix(i.name, "ld.") && !strings.HasPrefix(i.name, "cp.") {
+		r.code.Faults = append(r.code.Faults, "writes before it has waited for the kernel before")
+	}
+	for _, o := range strings.FieldsFunc(i.operands, func(c rune) bool { return strings.ContainsRune(" ,{}|", c) }) {
+		if !strings.HasPrefix(o, "[") {
+			continue
+		}
+		address, _, _ := strings.Cut(strings.Trim(o, "[]"), "+")
+		maps.Copy(r.code.Early, r.from[address])
+		if !strings.HasPrefix(i.name, "ld.relaxed.gpu.") {
+			maps.Copy(r.code.Cached, r.from[address])
+		}
+	}
 }

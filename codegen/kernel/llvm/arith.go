@@ -57,18 +57,8 @@ var elementwise [256]elementFunc
 func init() {
 	for op, f := range map[kernel.Op]elementFunc{
 		kernel.OpAdd: (*lowering).sum,
-		kernel.OpSub: func(l *lowering, _ *kernel.Node, t kernel.Type, a []value.Value) value.Value {
-			if t == kernel.F32 {
-				return add(l.emitter, ir.NewFSub(a[0], a[1]))
-			}
-			return l.minus(a[0], a[1])
-		},
-		kernel.OpMul: func(l *lowering, _ *kernel.Node, t kernel.Type, a []value.Value) value.Value {
-			if t == kernel.F32 {
-				return add(l.emitter, ir.NewFMul(a[0], a[1]))
-			}
-			return l.times(a[0], a[1])
-		},
+		kernel.OpSub: (*lowering).difference,
+		kernel.OpMul: (*lowering).product,
 		kernel.OpDiv: (*lowering).quotient,
 		kernel.OpMod: (*lowering).quotient,
 		kernel.OpShl: bits((*emitter).shl, (*emitter).shl),
@@ -78,19 +68,9 @@ func init() {
 		kernel.OpXor: bits((*emitter).xor, (*emitter).xor),
 		kernel.OpMin: least(enum.FPredOLT, false, "umin", "smin"),
 		kernel.OpMax: least(enum.FPredOLT, true, "umax", "smax"),
-		kernel.OpNeg: func(l *lowering, _ *kernel.Node, t kernel.Type, a []value.Value) value.Value {
-			if t == kernel.F32 {
-				return add(l.emitter, ir.NewFNeg(a[0]))
-			}
-			return l.minus(l.k(a[0], 0), a[0])
-		},
+		kernel.OpNeg: (*lowering).negated,
 		kernel.OpNot: func(l *lowering, _ *kernel.Node, _ kernel.Type, a []value.Value) value.Value { return l.not(a[0]) },
-		kernel.OpAbs: func(l *lowering, _ *kernel.Node, t kernel.Type, a []value.Value) value.Value {
-			if t == kernel.F32 {
-				return l.same("fabs", a[0])
-			}
-			return l.same("smax", a[0], l.minus(l.k(a[0], 0), a[0]))
-		},
+		kernel.OpAbs: (*lowering).absolute,
 		kernel.OpFMA: func(l *lowering, _ *kernel.Node, _ kernel.Type, a []value.Value) value.Value {
 			return l.same("fma", a...)
 		},
@@ -138,6 +118,34 @@ func init() {
 	} {
 		elementwise[op] = f
 	}
+}
+
+func (l *lowering) difference(_ *kernel.Node, t kernel.Type, a []value.Value) value.Value {
+	if t == kernel.F32 {
+		return add(l.emitter, ir.NewFSub(a[0], a[1]))
+	}
+	return l.minus(a[0], a[1])
+}
+
+func (l *lowering) product(_ *kernel.Node, t kernel.Type, a []value.Value) value.Value {
+	if t == kernel.F32 {
+		return add(l.emitter, ir.NewFMul(a[0], a[1]))
+	}
+	return l.times(a[0], a[1])
+}
+
+func (l *lowering) negated(_ *kernel.Node, t kernel.Type, a []value.Value) value.Value {
+	if t == kernel.F32 {
+		return add(l.emitter, ir.NewFNeg(a[0]))
+	}
+	return l.minus(l.k(a[0], 0), a[0])
+}
+
+func (l *lowering) absolute(_ *kernel.Node, t kernel.Type, a []value.Value) value.Value {
+	if t == kernel.F32 {
+		return l.same("fabs", a[0])
+	}
+	return l.same("smax", a[0], l.minus(l.k(a[0], 0), a[0]))
 }
 
 // permuteBytes takes the bytes one by one.

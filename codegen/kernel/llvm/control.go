@@ -8,108 +8,157 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
 
-// node lowers one operation.
-func (l *lowering) node(n *kernel.Node, s *scope) {
-	switch op := n.Op(); op {
-	case kernel.OpBuiltin:
-		l.builtin(n)
-	case kernel.OpVec:
-		out := make([]value.Value, len(n.Args()))
-		for i, a := range n.Args() {
-			out[i] = l.operand(a, 0, l.varying[n])
-		}
-		l.values[n] = out
-	case kernel.OpElem:
-		l.values[n] = []value.Value{l.pick(n)}
-	case kernel.OpUnpackHalf:
-		l.values[n] = l.unpackHalf(l.operand(n.Args()[0], 0, l.varying[n]))
-	case kernel.OpPackHalf:
-		x := n.Args()[0]
-		l.values[n] = []value.Value{l.packHalf(l.elem(x, 0), l.elem(x, 1))}
-	case kernel.OpSubgroupAdd, kernel.OpSubgroupMax, kernel.OpSubgroupMin:
-		l.values[n] = l.reduce(n, s)
-	case kernel.OpSubgroupExclusiveAdd:
-		l.values[n] = l.before(n, s)
-	case kernel.OpSubgroupShuffle, kernel.OpSubgroupShuffleXor:
-		l.values[n] = l.shuffled(n)
-	case kernel.OpSubgroupElect:
-		l.values[n] = []value.Value{l.elect(s)}
-	case kernel.OpSubgroupAny:
-		l.values[n] = []value.Value{l.anyLane(l.among(s.mask, l.lanes(n.Args()[0], 0)))}
-	case kernel.OpAddress:
-		whole := add(l.emitter, &ir.InstPtrToInt{From: l.argument(n.Imm()), To: types.I64})
-		l.values[n] = []value.Value{l.trunc(whole, types.I32), l.trunc(l.lshr(whole, i64(32)), types.I32)}
-	case kernel.OpLoad:
-		l.values[n] = l.words(l.bufferOf(n), s)
-	case kernel.OpLoad16:
-		v := l.words(l.bufferOf(n), s)[0]
-		l.values[n] = []value.Value{l.zext(v, like(v, types.I32))}
-	case kernel.OpStore, kernel.OpStore16:
-		v := n.Args()[1]
-		l.write(l.bufferOf(n), s, l.varying[v], func(e int, varying bool) value.Value {
-			w := l.operand(v, e, varying)
-			if op == kernel.OpStore16 {
-				w = l.trunc(w, like(w, types.I16))
-			}
-			return w
-		})
-	case kernel.OpTable:
-		l.values[n] = l.words(l.tableOf(n), s)
-	case kernel.OpSharedLoad, kernel.OpSharedElem:
-		l.values[n] = l.words(l.sharedOf(n), s)
-	case kernel.OpSharedStore, kernel.OpSharedSet:
-		v := n.Args()[len(n.Args())-1]
-		l.write(l.sharedOf(n), s, l.varying[v], func(e int, varying bool) value.Value { return l.operand(v, e, varying) })
-	case kernel.OpAtomicAdd:
-		l.values[n] = []value.Value{l.atomic(n, l.bufferOf(n), enum.AtomicOpAdd, s)}
-	case kernel.OpAtomicMax:
-		l.values[n] = []value.Value{l.atomic(n, l.bufferOf(n), enum.AtomicOpUMax, s)}
-	case kernel.OpSharedAdd:
-		l.values[n] = []value.Value{l.atomic(n, l.sharedOf(n), enum.AtomicOpAdd, s)}
-	case kernel.OpSharedMax:
-		l.values[n] = []value.Value{l.atomic(n, l.sharedOf(n), enum.AtomicOpUMax, s)}
-	case kernel.OpAtomicLoad:
-		l.values[n] = []value.Value{l.atomicLoad(l.bufferOf(n), s)}
-	case kernel.OpPrefetch:
-		l.prefetch(l.uniform(l.bufferOf(n)), l.f.Args[n.Imm()].Access)
-	case kernel.OpVar:
-		l.variable(n)
-	case kernel.OpVarGet:
-		l.values[n] = nil
-		for _, p := range l.vars[n.Args()[0]] {
-			l.values[n] = append(l.values[n], l.get(p))
-		}
-	case kernel.OpVarSet:
-		l.setVar(n, s)
-	case kernel.OpBarrier, kernel.OpSubgroupBarrier: // one subgroup, in lock step
-	case kernel.OpAwait, kernel.OpPrefetchNext: // dispatches do not overlap
-	case kernel.OpFence:
-		l.do(ir.NewFence(enum.AtomicOrderingSequentiallyConsistent))
-	case kernel.OpTileZero, kernel.OpTileLoad, kernel.OpTileStore, kernel.OpTileMulAdd:
-		l.tileOp(n, s)
-	case kernel.OpIf:
-		l.branch(n, s)
-	case kernel.OpFor:
-		l.forLoop(n, s)
-	case kernel.OpWhile:
-		l.whileLoop(n, s)
-	case kernel.OpBreakIf:
-		l.leave(n, s, l.loopAround(l.homes[n]))
-	case kernel.OpReturnIf:
-		l.leave(n, s, nil)
-	default:
-		if sum, ok := l.shortDot(n); ok {
-			l.shorts[n] = sum
-			return
-		}
-		if op == kernel.OpAdd && l.addShort(n) {
-			return
-		}
-		l.values[n] = l.compute(n, s)
+// results has what lowers an operation to its value, by element; acts what lowers one that has none, or several forms.
+// Others are computed lane by lane.
+var (
+	results map[kernel.Op]func(l *lowering, n *kernel.Node, s *scope) []value.Value
+	acts    map[kernel.Op]func(l *lowering, n *kernel.Node, s *scope)
+)
+
+func init() {
+	type result = func(l *lowering, n *kernel.Node, s *scope) []value.Value
+	one := func(of func(l *lowering, n *kernel.Node, s *scope) value.Value) result {
+		return func(l *lowering, n *kernel.Node, s *scope) []value.Value { return []value.Value{of(l, n, s)} }
+	}
+	atomic := func(of func(l *lowering, n *kernel.Node) access, op enum.AtomicOp) result {
+		return one(func(l *lowering, n *kernel.Node, s *scope) value.Value { return l.atomic(n, of(l, n), op, s) })
+	}
+	words := func(of func(l *lowering, n *kernel.Node) access) result {
+		return func(l *lowering, n *kernel.Node, s *scope) []value.Value { return l.words(of(l, n), s) }
+	}
+	buffer, shared := (*lowering).bufferOf, (*lowering).sharedOf
+	results = map[kernel.Op]result{
+		kernel.OpVec:  (*lowering).vec,
+		kernel.OpElem: one(func(l *lowering, n *kernel.Node, _ *scope) value.Value { return l.pick(n) }),
+		kernel.OpUnpackHalf: func(l *lowering, n *kernel.Node, _ *scope) []value.Value {
+			return l.unpackHalf(l.operand(n.Args()[0], 0, l.varying[n]))
+		},
+		kernel.OpPackHalf: one(func(l *lowering, n *kernel.Node, _ *scope) value.Value {
+			return l.packHalf(l.elem(n.Args()[0], 0), l.elem(n.Args()[0], 1))
+		}),
+		kernel.OpSubgroupAdd:          (*lowering).reduce,
+		kernel.OpSubgroupMax:          (*lowering).reduce,
+		kernel.OpSubgroupMin:          (*lowering).reduce,
+		kernel.OpSubgroupExclusiveAdd: (*lowering).before,
+		kernel.OpSubgroupShuffle:      (*lowering).shuffled,
+		kernel.OpSubgroupShuffleXor:   (*lowering).shuffled,
+		kernel.OpSubgroupElect:        one(func(l *lowering, _ *kernel.Node, s *scope) value.Value { return l.elect(s) }),
+		kernel.OpSubgroupAny: one(func(l *lowering, n *kernel.Node, s *scope) value.Value {
+			return l.anyLane(l.among(s.mask, l.lanes(n.Args()[0], 0)))
+		}),
+		kernel.OpAddress:    (*lowering).address,
+		kernel.OpLoad:       words(buffer),
+		kernel.OpLoad16:     (*lowering).load16,
+		kernel.OpTable:      words((*lowering).tableOf),
+		kernel.OpSharedLoad: words(shared),
+		kernel.OpSharedElem: words(shared),
+		kernel.OpAtomicAdd:  atomic(buffer, enum.AtomicOpAdd),
+		kernel.OpAtomicMax:  atomic(buffer, enum.AtomicOpUMax),
+		kernel.OpSharedAdd:  atomic(shared, enum.AtomicOpAdd),
+		kernel.OpSharedMax:  atomic(shared, enum.AtomicOpUMax),
+		kernel.OpAtomicLoad: one(func(l *lowering, n *kernel.Node, s *scope) value.Value { return l.atomicLoad(l.bufferOf(n), s) }),
+		kernel.OpVarGet:     (*lowering).getVar,
+	}
+	acts = map[kernel.Op]func(l *lowering, n *kernel.Node, s *scope){
+		kernel.OpBuiltin:      (*lowering).builtin,
+		kernel.OpStore:        (*lowering).storeBuffer,
+		kernel.OpStore16:      (*lowering).storeBuffer,
+		kernel.OpSharedStore:  (*lowering).storeShared,
+		kernel.OpSharedSet:    (*lowering).storeShared,
+		kernel.OpPrefetch:     (*lowering).prefetchWords,
+		kernel.OpVar:          (*lowering).variable,
+		kernel.OpVarSet:       (*lowering).setVar,
+		kernel.OpFence:        (*lowering).fence,
+		kernel.OpTileZero:     (*lowering).tileOp,
+		kernel.OpTileLoad:     (*lowering).tileOp,
+		kernel.OpTileStore:    (*lowering).tileOp,
+		kernel.OpTileMulAdd:   (*lowering).tileOp,
+		kernel.OpIf:           (*lowering).branch,
+		kernel.OpFor:          (*lowering).forLoop,
+		kernel.OpWhile:        (*lowering).whileLoop,
+		kernel.OpBreakIf:      func(l *lowering, n *kernel.Node, s *scope) { l.leave(n, s, l.loopAround(l.homes[n])) },
+		kernel.OpReturnIf:     func(l *lowering, n *kernel.Node, s *scope) { l.leave(n, s, nil) },
+		kernel.OpBarrier:      (*lowering).nothing, // one subgroup, in lock step
+		kernel.OpAwait:        (*lowering).nothing, // dispatches do not overlap
+		kernel.OpPrefetchNext: (*lowering).nothing,
+
+		kernel.OpSubgroupBarrier: (*lowering).nothing,
 	}
 }
 
-func (l *lowering) builtin(n *kernel.Node) {
+// node lowers one operation.
+func (l *lowering) node(n *kernel.Node, s *scope) {
+	if act := acts[n.Op()]; act != nil {
+		act(l, n, s)
+		return
+	}
+	if result := results[n.Op()]; result != nil {
+		l.values[n] = result(l, n, s)
+		return
+	}
+	if sum, ok := l.shortDot(n); ok {
+		l.shorts[n] = sum
+		return
+	}
+	if n.Op() == kernel.OpAdd && l.addShort(n) {
+		return
+	}
+	l.values[n] = l.compute(n, s)
+}
+
+func (l *lowering) nothing(*kernel.Node, *scope) {}
+
+func (l *lowering) vec(n *kernel.Node, _ *scope) []value.Value {
+	out := make([]value.Value, len(n.Args()))
+	for i, a := range n.Args() {
+		out[i] = l.operand(a, 0, l.varying[n])
+	}
+	return out
+}
+
+// address returns the halves of an argument's address.
+func (l *lowering) address(n *kernel.Node, _ *scope) []value.Value {
+	whole := add(l.emitter, &ir.InstPtrToInt{From: l.argument(n.Imm()), To: types.I64})
+	return []value.Value{l.trunc(whole, types.I32), l.trunc(l.lshr(whole, i64(32)), types.I32)}
+}
+
+func (l *lowering) load16(n *kernel.Node, s *scope) []value.Value {
+	v := l.words(l.bufferOf(n), s)[0]
+	return []value.Value{l.zext(v, like(v, types.I32))}
+}
+
+func (l *lowering) storeBuffer(n *kernel.Node, s *scope) {
+	v := n.Args()[1]
+	l.write(l.bufferOf(n), s, l.varying[v], func(e int, varying bool) value.Value {
+		w := l.operand(v, e, varying)
+		if n.Op() == kernel.OpStore16 {
+			w = l.trunc(w, like(w, types.I16))
+		}
+		return w
+	})
+}
+
+func (l *lowering) storeShared(n *kernel.Node, s *scope) {
+	v := n.Args()[len(n.Args())-1]
+	l.write(l.sharedOf(n), s, l.varying[v], func(e int, varying bool) value.Value { return l.operand(v, e, varying) })
+}
+
+func (l *lowering) prefetchWords(n *kernel.Node, _ *scope) {
+	l.prefetch(l.uniform(l.bufferOf(n)), l.f.Args[n.Imm()].Access)
+}
+
+func (l *lowering) fence(*kernel.Node, *scope) {
+	l.do(ir.NewFence(enum.AtomicOrderingSequentiallyConsistent))
+}
+
+func (l *lowering) getVar(n *kernel.Node, _ *scope) (list []value.Value) {
+	for _, p := range l.vars[n.Args()[0]] {
+		list = append(list, l.get(p))
+	}
+	return list
+}
+
+func (l *lowering) builtin(n *kernel.Node, _ *scope) {
 	v := value.Value(i32(0))
 	switch b := kernel.Builtin(n.Imm()); b {
 	case kernel.SubgroupLane, kernel.LocalID:
@@ -151,7 +200,7 @@ func (l *lowering) pick(n *kernel.Node) value.Value {
 	return out
 }
 
-func (l *lowering) variable(n *kernel.Node) {
+func (l *lowering) variable(n *kernel.Node, _ *scope) {
 	init := n.Args()[0]
 	for e := range n.Type().Lanes() {
 		t := elemType(n.Type())

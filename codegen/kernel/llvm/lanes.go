@@ -79,7 +79,7 @@ func (l *lowering) before(n *kernel.Node, s *scope) []value.Value {
 }
 
 // shuffled returns the x of the lane that each lane names.
-func (l *lowering) shuffled(n *kernel.Node) []value.Value {
+func (l *lowering) shuffled(n *kernel.Node, _ *scope) []value.Value {
 	from, by := n.Args()[0], n.Args()[1]
 	out := make([]value.Value, n.Type().Lanes())
 	for e := range out {

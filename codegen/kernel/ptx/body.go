@@ -1,6 +1,7 @@
 package ptx
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -41,10 +42,10 @@ func (l *lowering) node(n *kernel.Node) {
 }
 
 // special has the operations that plain has not.
-var special map[kernel.Op]func(l *lowering, n *kernel.Node)
+var special = map[kernel.Op]func(l *lowering, n *kernel.Node){}
 
 func init() {
-	special = map[kernel.Op]func(l *lowering, n *kernel.Node){
+	maps.Copy(special, map[kernel.Op]func(l *lowering, n *kernel.Node){
 		kernel.OpBuiltin:    (*lowering).builtin,
 		kernel.OpVec:        (*lowering).vec,
 		kernel.OpElem:       (*lowering).elem,
@@ -103,26 +104,12 @@ func init() {
 		kernel.OpSubgroupBarrier: func(l *lowering, n *kernel.Node) { l.do("bar.warp.sync -1") },
 		kernel.OpFence:           func(l *lowering, n *kernel.Node) { l.do("fence.acq_rel.gpu") },
 
-		kernel.OpMatFill:      (*lowering).matFill,
-		kernel.OpMatPairs:     (*lowering).matPairs,
-		kernel.OpMatElems:     (*lowering).matElems,
-		kernel.OpMatLoad:      (*lowering).matLoad,
-		kernel.OpMatStore:     (*lowering).matStore,
-		kernel.OpMatMulAdd:    (*lowering).matMulAdd,
-		kernel.OpMatTimes:     (*lowering).matTimes,
-		kernel.OpMatConvert:   (*lowering).matConvert,
-		kernel.OpMatLength:    (*lowering).matLength,
-		kernel.OpVarElem:      (*lowering).varElem,
-		kernel.OpMatGroupAdd:  (*lowering).matGroupAdd,
-		kernel.OpMatGroupWait: (*lowering).matGroupWait,
-		kernel.OpVarSetElem:   (*lowering).varSetElem,
-
 		kernel.OpIf:       (*lowering).branch,
 		kernel.OpFor:      (*lowering).loop,
 		kernel.OpWhile:    (*lowering).while,
 		kernel.OpBreakIf:  func(l *lowering, n *kernel.Node) { l.jump(l.scalar(n.Args()[0]), l.breaks[len(l.breaks)-1]) },
 		kernel.OpReturnIf: (*lowering).returnIf,
-	}
+	})
 }
 
 // each emits an instruction for each element.

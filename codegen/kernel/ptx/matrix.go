@@ -2,6 +2,7 @@ package ptx
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 )
@@ -23,6 +24,24 @@ import (
 
 // columns is the width of B and of accumulators of one instruction.
 const columns = 8
+
+func init() {
+	maps.Copy(special, map[kernel.Op]func(l *lowering, n *kernel.Node){
+		kernel.OpMatFill:      (*lowering).matFill,
+		kernel.OpMatPairs:     (*lowering).matPairs,
+		kernel.OpMatElems:     (*lowering).matElems,
+		kernel.OpMatLoad:      (*lowering).matLoad,
+		kernel.OpMatStore:     (*lowering).matStore,
+		kernel.OpMatMulAdd:    (*lowering).matMulAdd,
+		kernel.OpMatTimes:     (*lowering).matTimes,
+		kernel.OpMatConvert:   (*lowering).matConvert,
+		kernel.OpMatLength:    (*lowering).matLength,
+		kernel.OpVarElem:      (*lowering).varElem,
+		kernel.OpMatGroupAdd:  (*lowering).matGroupAdd,
+		kernel.OpMatGroupWait: (*lowering).matGroupWait,
+		kernel.OpVarSetElem:   (*lowering).varSetElem,
+	})
+}
 
 // shaped checks that PTX has matrices of the type.
 func (l *lowering) shaped(n *kernel.Node, t kernel.Type) bool {

@@ -40,45 +40,28 @@ func (u *uniformity) mark(n *kernel.Node) {
 
 // region looks at the nodes behind depth conditions that lanes may not agree on, in loop.
 func (u *uniformity) region(r *kernel.Region, depth int, loop *kernel.Node) {
-	inside := func(n *kernel.Node) int {
-		if u.differ[n] {
-			return depth + 1
-		}
-		return depth
-	}
 	for _, n := range r.Nodes() {
 		switch n.Op() {
 		case kernel.OpIf:
 			for _, r := range n.Regions() {
-				u.region(r, inside(n.Args()[0]), loop)
+				u.region(r, u.inside(n.Args()[0], depth), loop)
 			}
 		case kernel.OpFor:
-			lo, hi, step := n.Args()[0], n.Args()[1], n.Args()[2]
-			b := u.block(lo)
-			if b != 0 && u.multiple(step)%b != 0 {
-				b = 0
-			}
-			u.blocks[n.Regions()[0].Param()] = b
-			if u.differ[lo] && !u.alike(lo, hi) || u.differ[hi] || u.differ[step] || b == 0 {
-				u.mark(n)
-			}
-			if u.differ[n.Args()[0]] || u.differ[n.Args()[2]] {
-				u.mark(n.Regions()[0].Param())
-			}
-			u.region(n.Regions()[0], inside(n), n)
+			u.counts(n)
+			u.region(n.Regions()[0], u.inside(n, depth), n)
 		case kernel.OpWhile:
 			for _, r := range n.Regions() {
-				u.region(r, inside(n), n)
+				u.region(r, u.inside(n, depth), n)
 			}
 			if u.differ[n.Regions()[0].Result()] {
 				u.mark(n)
 			}
 		case kernel.OpBreakIf:
-			if u.differ[n.Args()[0]] || depth > 0 {
+			if u.inside(n.Args()[0], depth) > 0 {
 				u.mark(loop)
 			}
 		case kernel.OpReturnIf:
-			if (u.differ[n.Args()[0]] || depth > 0) && !u.leaves {
+			if u.inside(n.Args()[0], depth) > 0 && !u.leaves {
 				u.leaves, u.again = true, true
 			}
 		case kernel.OpVar:
@@ -96,6 +79,30 @@ func (u *uniformity) region(r *kernel.Region, depth int, loop *kernel.Node) {
 				u.mark(n)
 			}
 		}
+	}
+}
+
+// inside is the conditions that lanes may not agree on behind one more.
+func (u *uniformity) inside(condition *kernel.Node, depth int) int {
+	if u.differ[condition] {
+		return depth + 1
+	}
+	return depth
+}
+
+// counts looks at the numbers of a loop: lanes that begin it together may end it apart, and count apart.
+func (u *uniformity) counts(n *kernel.Node) {
+	lo, hi, step, count := n.Args()[0], n.Args()[1], n.Args()[2], n.Regions()[0].Param()
+	b := u.block(lo)
+	if b != 0 && u.multiple(step)%b != 0 {
+		b = 0
+	}
+	u.blocks[count] = b
+	if u.differ[lo] && !u.alike(lo, hi) || u.differ[hi] || u.differ[step] || b == 0 {
+		u.mark(n)
+	}
+	if u.differ[lo] || u.differ[step] {
+		u.mark(count)
 	}
 }
 

@@ -56,54 +56,24 @@ type downTerm struct {
 	parts int // members that have its rows
 }
 
+// downMatch is such a group as far as its ops have been read.
+type downMatch struct {
+	*expertDown
+	t      *target.Target
+	made   map[*ir.Value]*downTerm // projections
+	rounds map[*ir.Value]bool      // values in fixed point
+	all    *ir.Value               // the experts' results so far
+}
+
 func matchExpertDown(s *site.Site) *expertDown {
-	g := &expertDown{halves: s.Target.LoadsEarly()}
-	made, fixed := map[*ir.Value]*downTerm{}, map[*ir.Value]bool{}
-	var linear *ir.Value
+	m := &downMatch{expertDown: &expertDown{halves: s.Target.LoadsEarly()}, t: s.Target, made: map[*ir.Value]*downTerm{}, rounds: map[*ir.Value]bool{}}
 	for _, op := range s.Group.Ops {
-		ok := false
-		switch op.Kind.Name {
-		case "route":
-			ok = g.route == nil
-			g.route = op
-		case "fixed12":
-			ok, fixed[op.Result] = true, true
-		case "expert_linear":
-			if fixed[op.Args[0]] {
-				g.fixed = op.Args[0]
-			}
-			ok = g.down == nil && g.addDown(s.Target, op)
-			linear, g.linear = op.Result, op
-		case "expert_bias":
-			if ok = op.Args[0] == linear && op.Args[2] == g.ids && g.down.bias == nil; ok {
-				g.down.bias, linear = op.Args[1], op.Result
-			}
-		case "expert_sum":
-			ok = g.result == nil && op.Args[0] == linear
-			g.weights, g.result, g.width = op.Args[1], op.Result, int(op.Result.Type.Last())
-		case "linear":
-			k := int(op.Args[0].Type.Last())
-			w := &weights{value: op.Args[1], format: weight.FormatOf(s.Target, op.Args[1].Type.DType, k)}
-			t := &downTerm{value: op.Result, x: op.Args[0], w: w, op: op, k: k, parts: 1}
-			if t.fixed = fixed[t.x]; t.fixed {
-				t.x = t.x.Def.Args[0]
-			}
-			ok = len(op.Args) == 2 && w.format != nil && (!t.fixed || w.format.Bytes != nil)
-			made[op.Result] = t
-		case "gate_rows":
-			t := made[op.Args[0]]
-			if ok = t != nil && t.gate == nil; ok {
-				t.gate, t.value = op.Args[1], op.Result
-				made[op.Result] = t
-			}
-		case "add":
-			ok = g.add(op, made)
-		}
-		if !ok {
+		if take := downSteps[op.Kind.Name]; take == nil || !take(m, op) {
 			return nil
 		}
 	}
-	if g.result == nil || len(s.Outputs) != 1 || s.Outputs[0] != g.result || !g.consistent(s.Group.Ops, made) {
+	g := m.expertDown
+	if g.result == nil || len(s.Outputs) != 1 || s.Outputs[0] != g.result || !m.consistent(s.Group.Ops) {
 		return nil
 	}
 	var ok bool
@@ -116,50 +86,114 @@ func matchExpertDown(s *site.Site) *expertDown {
 	return g
 }
 
-func (g *expertDown) addDown(t *target.Target, op *ir.Op) bool {
-	x, w, ids := op.Args[0], op.Args[1], op.Args[2]
-	if g.fixed != nil {
-		x = g.fixed.Def.Args[0]
-	}
-	g.x, g.ids, g.slots, g.k = x, ids, int(ids.Type.Shape[1]), int(w.Type.Shape[2])
-	g.down = &weights{value: w, format: weight.FormatOf(t, w.Type.DType, g.k), from: op.Attrs.Int("first")}
-	perSlot := int(x.Type.Last()) == g.k*g.slots
-	return g.down.format != nil && (g.fixed == nil || g.down.format.Bytes != nil) && perSlot && g.slots <= maxSlots && len(op.Args) == 3 && indexable(w)
+var downSteps = map[string]func(m *downMatch, op *ir.Op) bool{
+	"route":         (*downMatch).takeRoute,
+	"fixed12":       (*downMatch).takeRounded,
+	"expert_linear": (*downMatch).takeDown,
+	"expert_bias":   (*downMatch).takeBias,
+	"expert_sum":    (*downMatch).takeSum,
+	"linear":        (*downMatch).takeTerm,
+	"gate_rows":     (*downMatch).takeGate,
+	"add":           (*downMatch).takeAdd,
 }
 
-// add takes an add of the result so far and a term.
-func (g *expertDown) add(op *ir.Op, made map[*ir.Value]*downTerm) bool {
-	other := op.Args[1]
-	if other == g.result {
-		other = op.Args[0]
-	}
-	if g.result == nil || !slices.Contains(op.Args, g.result) || other == g.result {
+func (m *downMatch) takeRoute(op *ir.Op) bool {
+	first := m.route == nil
+	m.route = op
+	return first
+}
+
+func (m *downMatch) takeRounded(op *ir.Op) bool {
+	m.rounds[op.Result] = true
+	return true
+}
+
+func (m *downMatch) takeDown(op *ir.Op) bool {
+	x, w, ids := op.Args[0], op.Args[1], op.Args[2]
+	if m.down != nil || len(op.Args) != 3 || !indexable(w) {
 		return false
 	}
-	t := made[other]
+	if m.rounds[x] {
+		m.fixed, x = x, x.Def.Args[0]
+	}
+	m.x, m.ids, m.slots, m.k = x, ids, int(ids.Type.Shape[1]), int(w.Type.Shape[2])
+	m.down = &weights{value: w, format: weight.FormatOf(m.t, w.Type.DType, m.k), from: op.Attrs.Int("first")}
+	m.linear, m.all = op, op.Result
+	perSlot := int(x.Type.Last()) == m.k*m.slots
+	return m.down.format != nil && (m.fixed == nil || m.down.format.Bytes != nil) && perSlot && m.slots <= maxSlots
+}
+
+func (m *downMatch) takeBias(op *ir.Op) bool {
+	if op.Args[0] != m.all || op.Args[2] != m.ids || m.down.bias != nil {
+		return false
+	}
+	m.down.bias, m.all = op.Args[1], op.Result
+	return true
+}
+
+func (m *downMatch) takeSum(op *ir.Op) bool {
+	if m.result != nil || op.Args[0] != m.all {
+		return false
+	}
+	m.weights, m.result, m.width = op.Args[1], op.Result, int(op.Result.Type.Last())
+	return true
+}
+
+// takeTerm takes a projection without a bias.
+func (m *downMatch) takeTerm(op *ir.Op) bool {
+	k := int(op.Args[0].Type.Last())
+	w := &weights{value: op.Args[1], format: weight.FormatOf(m.t, op.Args[1].Type.DType, k)}
+	t := &downTerm{value: op.Result, x: op.Args[0], w: w, op: op, k: k, parts: 1}
+	if t.fixed = m.rounds[t.x]; t.fixed {
+		t.x = t.x.Def.Args[0]
+	}
+	m.made[op.Result] = t
+	return len(op.Args) == 2 && w.format != nil && (!t.fixed || w.format.Bytes != nil)
+}
+
+func (m *downMatch) takeGate(op *ir.Op) bool {
+	t := m.made[op.Args[0]]
+	if t == nil || t.gate != nil {
+		return false
+	}
+	t.gate, t.value = op.Args[1], op.Result
+	m.made[op.Result] = t
+	return true
+}
+
+// takeAdd takes an add of the result so far and a term.
+func (m *downMatch) takeAdd(op *ir.Op) bool {
+	other := op.Args[1]
+	if other == m.result {
+		other = op.Args[0]
+	}
+	if m.result == nil || !slices.Contains(op.Args, m.result) || other == m.result {
+		return false
+	}
+	t := m.made[other]
 	if t == nil {
 		t = &downTerm{value: other}
 	} else if t.value != other {
 		return false // read before the gate
 	}
-	g.terms, g.result = append(g.terms, t), op.Result
+	m.terms, m.result = append(m.terms, t), op.Result
 	return true
 }
 
 // consistent reports whether the parts belong together and every term is either
 // an operand of the group or one of its projections, each read once.
-func (g *expertDown) consistent(ops []*ir.Op, made map[*ir.Value]*downTerm) bool {
-	for _, t := range g.terms {
+func (m *downMatch) consistent(ops []*ir.Op) bool {
+	for _, t := range m.terms {
 		if t.x == nil && t.value.Def != nil && slices.Contains(ops, t.value.Def) {
 			return false
 		}
 	}
-	for _, t := range made {
-		if !slices.Contains(g.terms, t) {
+	for _, t := range m.made {
+		if !slices.Contains(m.terms, t) {
 			return false
 		}
 	}
-	return g.route == nil || g.route.Result == g.weights && g.route.Args[1] == g.ids
+	return m.route == nil || m.route.Result == m.weights && m.route.Args[1] == m.ids
 }
 
 func ExpertDownCandidates(s *site.Site) []site.Candidate {

@@ -53,24 +53,7 @@ func (k expertGemv) kernel(s *site.Signature) func(b *kernel.Builder) {
 		t.gemvRun = k.gemv.run(b, a, tile)
 		t.row = b.WorkgroupID(1)
 		workgroup := b.WorkgroupID(0)
-		t.begin = func() {
-			rows := extent.Load(b)
-			if k.top != nil {
-				t.scores = loadScores(b, t.from, t.row, int(k.top.Args[0].Type.Last()), k.gemv.wave)
-				if byWeight(k.top) {
-					t.scores = t.scores.weighed(k.top, bias)
-				}
-			}
-			b.ReturnIf(b.Ge(t.row, rows))
-			if ids != nil {
-				b.If(b.And(b.Eq(b.WorkgroupID(0), 0), b.Lt(b.SubgroupID(), 1)), func() {
-					t.scores.each(t.slots, func(i, index kernel.Value) {
-						b.If(b.SubgroupElect(), func() { ids.Store(b.Add(b.Mul(t.row, t.slots), i), index) })
-					})
-				})
-				b.ReturnIf(b.Eq(b.WorkgroupID(0), 0))
-			}
-		}
+		t.begin = func() { t.leave(extent, bias, ids) }
 		if ids != nil {
 			workgroup = b.Sub(workgroup, 1)
 		}
@@ -104,6 +87,28 @@ func (k expertGemv) kernel(s *site.Signature) func(b *kernel.Builder) {
 			_, t.column = t.place(p, at)
 			t.finish()
 		})
+	}
+}
+
+// leave loads the scores, if the group chooses, writes the chosen experts to ids, if there is one, and leaves rows that
+// are none.
+func (t *expertGemvRun) leave(extent site.StepRows, bias, ids *kernel.Buffer) {
+	b := t.b
+	rows := extent.Load(b)
+	if t.top != nil {
+		t.scores = loadScores(b, t.from, t.row, int(t.top.Args[0].Type.Last()), t.expertGemv.gemv.wave)
+		if byWeight(t.top) {
+			t.scores = t.scores.weighed(t.top, bias)
+		}
+	}
+	b.ReturnIf(b.Ge(t.row, rows))
+	if ids != nil {
+		b.If(b.And(b.Eq(b.WorkgroupID(0), 0), b.Lt(b.SubgroupID(), 1)), func() {
+			t.scores.each(t.slots, func(i, index kernel.Value) {
+				b.If(b.SubgroupElect(), func() { ids.Store(b.Add(b.Mul(t.row, t.slots), i), index) })
+			})
+		})
+		b.ReturnIf(b.Eq(b.WorkgroupID(0), 0))
 	}
 }
 

@@ -104,19 +104,7 @@ func (r *wideTask) inSeries() {
 		b.Barrier()
 	}
 	t := &wideTiles{wideTask: r, first: first, col: col, next: next, turns: turns, held: held}
-	for range r.kernel.shape.sets {
-		var set []*kernel.Var
-		for range r.matrices() {
-			set = append(set, b.Var(sumMatrix, b.MatFill(sumMatrix, 0)))
-		}
-		t.sets = append(t.sets, set)
-	}
-	for range 4 * r.matrices() {
-		t.sums = append(t.sums, b.Var(kernel.F32, minusZero))
-		if r.waiting == nil {
-			t.waits = append(t.waits, b.Var(kernel.F32, minusZero))
-		}
-	}
+	t.accumulators()
 	if r.split == nil {
 		b.ForRolled(0, turns, 1, func(i kernel.Value) {
 			t.compute(i, b.Select(b.Lt(b.Add(i, 1), turns), b.Add(i, 1), i))
@@ -154,6 +142,23 @@ func (r *wideTask) inSeries() {
 			})
 		})
 	})
+}
+
+// accumulators makes the sets of accumulators and the lane's sums.
+func (t *wideTiles) accumulators() {
+	for range t.kernel.shape.sets {
+		var set []*kernel.Var
+		for range t.matrices() {
+			set = append(set, t.b.Var(sumMatrix, t.b.MatFill(sumMatrix, 0)))
+		}
+		t.sets = append(t.sets, set)
+	}
+	for range 4 * t.matrices() {
+		t.sums = append(t.sums, t.b.Var(kernel.F32, minusZero))
+		if t.waiting == nil {
+			t.waits = append(t.waits, t.b.Var(kernel.F32, minusZero))
+		}
+	}
 }
 
 // tileLeft is where the lane's sums of a tile of a chunk begin, in vec4, of which each lane of a subgroup has one.
@@ -261,120 +266,162 @@ func (r *wideTask) there(block kernel.Value) kernel.Value {
 	return r.b.Min(block, r.blocks()-1)
 }
 
+// wideBlock is the products of a block with all columns, whose steps follow each other in sets of accumulators.
+type wideBlock struct {
+	*wideTask
+	rows   fixedRows
+	words  [2][]kernel.Value
+	local  kernel.Value // number of the block's x
+	at     kernel.Value // where that is in shared memory
+	sets   [][]*kernel.Var
+	steps  []wideStep
+	follow func(slot int) // is called where words of a slot are no more needed; -1: those of scales
+	scales [2]weight.SuperScales
+	total  []kernel.Value // the sums, as integers
+
+	matrices [][]kernel.GroupProduct // by step
+}
+
 // wideBlock is superBlock for all columns: the lane's sums of the block whose x is that number, by matrix of 8 columns,
 // row, column.
 func (r *wideTask) wideBlock(rows fixedRows, words [2][]kernel.Value, local kernel.Value, sets [][]*kernel.Var, follow func(slot int)) []kernel.Value {
-	b, f := r.b, r.format
-	at := b.Mul(local, wideVecs*r.wide)
-	multiply := func(set int, products ...kernel.GroupProduct) { b.MatGroupAdd(sets[set], r.x, r.wide, products...) }
-	product := func(a kernel.Value, where int) kernel.GroupProduct {
-		return kernel.GroupProduct{A: a, At: b.Add(at, where*r.wide)}
+	k := &wideBlock{wideTask: r, rows: rows, words: words, local: local, at: r.b.Mul(local, wideVecs*r.wide), sets: sets, steps: wideSteps(r.format, len(sets)), follow: follow}
+	k.begin()
+	rest := k.rest()
+	follow(-1)
+	k.multiplySteps()
+	upper, lower := k.totals(rest)
+	return r.numbers(k.scales, local, k.total, upper, lower)
+}
+
+func (k *wideBlock) multiply(set int, products ...kernel.GroupProduct) {
+	set %= len(k.sets)
+	k.b.MatGroupAdd(k.sets[set], k.x, k.wide, products...)
+}
+
+func (k *wideBlock) product(a kernel.Value, where int) kernel.GroupProduct {
+	return kernel.GroupProduct{A: a, At: k.b.Add(k.at, where*k.wide)}
+}
+
+func (k *wideBlock) clear(set int, to float32) {
+	for _, v := range k.sets[set%len(k.sets)] {
+		v.Set(k.b.MatFill(sumMatrix, to))
 	}
-	clear := func(set int, to float32) {
-		for _, v := range sets[set] {
-			v.Set(b.MatFill(sumMatrix, to))
-		}
-	}
-	steps := wideSteps(f, len(sets))
-	var scales [2]weight.SuperScales
-	total := make([]kernel.Value, 4*r.matrices())
-	for h := range scales {
-		scales[h] = rows[h].Super(words[h])
-		start := r.startOf(scales[h].Scales, steps)
-		for e := range total {
+}
+
+// begin loads the scales and starts the sums.
+func (k *wideBlock) begin() {
+	k.total = make([]kernel.Value, 4*k.wideTask.matrices())
+	for h := range k.scales {
+		k.scales[h] = k.rows[h].Super(k.words[h])
+		start := k.startOf(k.scales[h].Scales, k.steps)
+		for e := range k.total {
 			if e%4/2 == h {
-				total[e] = start
+				k.total[e] = start
 			}
 		}
 	}
-	pairs := r.minimumPairs(scales)
-	if scales[0].Mins != nil { // whole numbers for subnormal ones: sums need no factor
+}
+
+// rest returns the matrix of minimums, or of scales where there is a bias.
+func (k *wideBlock) rest() kernel.Value {
+	b := k.b
+	pairs := k.minimumPairs(k.scales)
+	if k.scales[0].Mins != nil { // whole numbers for subnormal ones: sums need no factor
 		for i, w := range pairs {
 			pairs[i] = b.FMAHalf(b.Or(w, 0x64006400), weight.Half2(1), weight.Half2(-1024))
 		}
 	}
-	rest := b.MatPairs(weightMatrix, pairs...)
-	follow(-1)
-	absorb := func(n int) {
-		var factors [2]kernel.Value
-		for h := range factors {
-			factors[h] = r.scaleByte(scales[h].Scales, steps[n].scale)
-			if next := steps[n].next; next >= 0 {
-				factors[h] = b.Sub(factors[h], r.scaleByte(scales[h].Scales, next))
-			}
-		}
-		for j, v := range sets[n%len(sets)] {
-			for e := range 4 {
-				total[4*j+e] = b.Add(total[4*j+e], b.Mul(factors[e/2], b.Bitcast(kernel.U32, v.Elem(e))))
-			}
-		}
-	}
-	var matrices [][]kernel.GroupProduct // by step
-	prepare := func(n int) {
-		if n == len(steps) || steps[n].half > 0 {
-			return
-		}
-		slot := steps[n].slot
-		codes := r.codes(rows, words, slot)
-		var two []kernel.GroupProduct
-		for i := range 2 {
-			a := b.MatPairs(weightMatrix, codes[0][2*i], codes[0][2*i+1], codes[1][2*i], codes[1][2*i+1])
-			two = append(two, product(a, 4*f.Run(slot)+2*i))
-		}
-		if f.Fine {
-			matrices = append(matrices, two[:1], two[1:])
-		} else {
-			matrices = append(matrices, two)
-		}
-	}
-	end := func(n int) { // of a step
-		absorb(n)
-		if steps[n].half == f.Halves()-1 {
-			follow(steps[n].slot)
-		}
-	}
-	prepare(0)
-	before := len(sets) - 1 // steps that are under way while one is read
-	for n, step := range steps {
+	return b.MatPairs(weightMatrix, pairs...)
+}
+
+// multiplySteps does all steps: while the accumulators of one are read, others are under way.
+func (k *wideBlock) multiplySteps() {
+	k.prepare(0)
+	before := len(k.sets) - 1 // steps that are under way while one is read
+	for n, step := range k.steps {
 		if step.clear {
-			clear(n%len(sets), window(f.Exponents[step.slot%2]))
+			k.clear(n, window(k.format.Exponents[step.slot%2]))
 		}
-		multiply(n%len(sets), matrices[n]...)
-		prepare(n + 1)
-		b.MatGroupWait(before)
+		k.multiply(n, k.matrices[n]...)
+		k.prepare(n + 1)
+		k.b.MatGroupWait(before)
 		if n >= before {
-			end(n - before)
+			k.end(n - before)
 		}
 	}
-	b.MatGroupWait(0)
-	for n := len(steps) - before; n < len(steps); n++ {
-		end(n)
+	k.b.MatGroupWait(0)
+	for n := len(k.steps) - before; n < len(k.steps); n++ {
+		k.end(n)
 	}
+}
+
+// prepare makes the matrices of step n from codes, if it is the first of its slot.
+func (k *wideBlock) prepare(n int) {
+	if n == len(k.steps) || k.steps[n].half > 0 {
+		return
+	}
+	slot := k.steps[n].slot
+	codes := k.codes(k.rows, k.words, slot)
+	var two []kernel.GroupProduct
+	for i := range 2 {
+		a := k.b.MatPairs(weightMatrix, codes[0][2*i], codes[0][2*i+1], codes[1][2*i], codes[1][2*i+1])
+		two = append(two, k.product(a, 4*k.format.Run(slot)+2*i))
+	}
+	if k.format.Fine {
+		k.matrices = append(k.matrices, two[:1], two[1:])
+	} else {
+		k.matrices = append(k.matrices, two)
+	}
+}
+
+// end adds the accumulators of step n to the sums.
+func (k *wideBlock) end(n int) {
+	b, step := k.b, k.steps[n]
+	var factors [2]kernel.Value
+	for h := range factors {
+		factors[h] = k.scaleByte(k.scales[h].Scales, step.scale)
+		if step.next >= 0 {
+			factors[h] = b.Sub(factors[h], k.scaleByte(k.scales[h].Scales, step.next))
+		}
+	}
+	for j, v := range k.sets[n%len(k.sets)] {
+		for e := range 4 {
+			k.total[4*j+e] = b.Add(k.total[4*j+e], b.Mul(factors[e/2], b.Bitcast(kernel.U32, v.Elem(e))))
+		}
+	}
+	if step.half == k.format.Halves()-1 {
+		k.follow(step.slot)
+	}
+}
+
+// totals returns the products of the rest with upper and lower totals of x.
+func (k *wideBlock) totals(rest kernel.Value) (upper, lower []kernel.Value) {
 	begin := float32(0)
-	if f.Bias != 0 {
+	if k.format.Bias != 0 {
 		begin = window(0)
 	}
-	var totals [2][]kernel.Value // products with upper and lower ones
+	var totals [2][]kernel.Value
 	read := func(i int) {
-		b.MatGroupWait(0)
-		for _, v := range sets[i%len(sets)] {
+		k.b.MatGroupWait(0)
+		for _, v := range k.sets[i%len(k.sets)] {
 			for e := range 4 {
 				totals[i] = append(totals[i], v.Elem(e))
 			}
 		}
 	}
 	for i := range totals {
-		clear(i%len(sets), begin)
-		multiply(i%len(sets), product(rest, wideTotals+2*i))
-		if len(sets) == 1 {
+		k.clear(i, begin)
+		k.multiply(i, k.product(rest, wideTotals+2*i))
+		if len(k.sets) == 1 {
 			read(i)
 		}
 	}
-	if len(sets) > 1 {
+	if len(k.sets) > 1 {
 		read(0)
 		read(1)
 	}
-	return r.numbers(scales, local, total, totals[0], totals[1])
+	return totals[0], totals[1]
 }
 
 // startOf returns what takes the windows of all steps out of the sum: where an accumulator is cleared, they add up to

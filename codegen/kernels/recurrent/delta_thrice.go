@@ -287,8 +287,31 @@ func (r *deltaThriceRun) chunk(first kernel.Value) {
 	b := r.b
 	numbers, matrices, v, fade := r.of(first)
 	rows := r.rowsOf(first)
-	// Products of the state with keys, then with queries, of the subgroup's dims.
-	var sums [2][3]kernel.Value
+	kept, said := r.exchange(first, r.products(rows))
+	var delta, asked [4]kernel.Value
+	for e := range delta {
+		weights := numbers[e%2]
+		delta[e] = b.Sub(v[e], b.Mul(b.Elem(weights, 0), b.Elem(kept, e)))
+		asked[e] = b.Mul(b.Elem(weights, 1), b.Elem(said, e))
+	}
+	d := r.left(delta)
+	change := b.Var(fragment.TF32Sum, d.AddTo(b, b.MatFill(fragment.TF32Sum, 0), r.right(matrices[0][0], matrices[0][1])))
+	r.fade(rows, r.left(elemsOf(change)), fade)
+	r.copy(b.Add(first, (copiedChunks-1)*ir.DeltaChunk))
+	says := b.Var(fragment.TF32Sum, d.AddTo(b, r.sum(asked).Get(), r.right(matrices[1][0], matrices[1][1])))
+	row := b.Add(first, r.t, b.Mul(r.half, 4))
+	second := b.Eq(r.half, 1)
+	b.If(b.Le(row, r.last), func() {
+		at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim), r.part(b, b.WorkgroupID(0)), r.column)
+		for i := range 2 {
+			r.y.Store(b.Add(at, 8*i), b.Select(second, says.Elem(2*i+1), says.Elem(2*i)))
+		}
+	})
+}
+
+// products returns those of the state with keys, then with queries, of the subgroup's dims, each as three sums.
+func (r *deltaThriceRun) products(rows kernel.Value) (sums [2][3]kernel.Value) {
+	b := r.b
 	for i := range sums {
 		for j := range sums[i] {
 			sums[i][j] = b.MatFill(fragment.TF32Sum, 0)
@@ -309,6 +332,12 @@ func (r *deltaThriceRun) chunk(first kernel.Value) {
 			}
 		}
 	}
+	return sums
+}
+
+// exchange adds the products of all dims, of which the subgroups of a column have parts.
+func (r *deltaThriceRun) exchange(first kernel.Value, sums [2][3]kernel.Value) (keys, queries kernel.Value) {
+	b := r.b
 	odd := b.Mod(b.Div(first, ir.DeltaChunk), 2)
 	place := func(half kernel.Value, i int) kernel.Value {
 		id := b.Add(b.Mul(b.Div(b.SubgroupID(), thriceHalves), thriceHalves), half)
@@ -327,19 +356,16 @@ func (r *deltaThriceRun) chunk(first kernel.Value) {
 	}
 	b.CopyWait(copiedChunks - 3)
 	b.Barrier()
-	var both [2]kernel.Value // kept, asked
+	var both [2]kernel.Value
 	for i := range both {
 		both[i] = b.Add(r.sums.Load(place(b.U32(0), i)), r.sums.Load(place(b.U32(1), i)))
 	}
-	var delta, asked [4]kernel.Value
-	for e := range delta {
-		weights := numbers[e%2]
-		delta[e] = b.Sub(v[e], b.Mul(b.Elem(weights, 0), b.Elem(both[0], e)))
-		asked[e] = b.Mul(b.Elem(weights, 1), b.Elem(both[1], e))
-	}
-	d := r.left(delta)
-	change := b.Var(fragment.TF32Sum, d.AddTo(b, b.MatFill(fragment.TF32Sum, 0), r.right(matrices[0][0], matrices[0][1])))
-	c := r.left(elemsOf(change))
+	return both[0], both[1]
+}
+
+// fade lets the state fade by a factor and adds the change by the keys of the rows.
+func (r *deltaThriceRun) fade(rows kernel.Value, change fragment.Split, factor kernel.Value) {
+	b := r.b
 	upper := b.Eq(b.Mod(r.g, 2), 1)
 	for block := range r.blocks() {
 		var x [2]kernel.Value
@@ -353,19 +379,9 @@ func (r *deltaThriceRun) chunk(first kernel.Value) {
 				y[i] = b.Select(upper, b.Elem(x[i], 2*e+1), b.Elem(x[i], 2*e))
 			}
 			for i := range 4 {
-				s.SetElem(i, b.Mul(s.Elem(i), fade))
+				s.SetElem(i, b.Mul(s.Elem(i), factor))
 			}
-			s.Set(c.AddTo(b, s.Get(), r.right(y[0], y[1])))
+			s.Set(change.AddTo(b, s.Get(), r.right(y[0], y[1])))
 		}
 	}
-	r.copy(b.Add(first, (copiedChunks-1)*ir.DeltaChunk))
-	says := b.Var(fragment.TF32Sum, d.AddTo(b, r.sum(asked).Get(), r.right(matrices[1][0], matrices[1][1])))
-	row := b.Add(first, r.t, b.Mul(r.half, 4))
-	second := b.Eq(r.half, 1)
-	b.If(b.Le(row, r.last), func() {
-		at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim), r.part(b, b.WorkgroupID(0)), r.column)
-		for i := range 2 {
-			r.y.Store(b.Add(at, 8*i), b.Select(second, says.Elem(2*i+1), says.Elem(2*i)))
-		}
-	})
 }

@@ -38,18 +38,7 @@ type argmaxKernel struct {
 func matchArgmax(s *site.Site) (*argmaxKernel, bool) {
 	k := &argmaxKernel{vec: 1}
 	for _, op := range s.Group.Ops {
-		switch {
-		case op.Kind.Name == "argmax" && k.logits == nil && k.advance == nil:
-			k.logits, k.next = op.Args[0], op.Result
-			k.vec = site.Widest(int(k.logits.Type.Last()))
-		case op.Kind.Name == "argmax_split" && k.logits == nil && k.advance == nil:
-			k.logits, k.part, k.counts = op.Args[0], op, site.Arrivals(s, 1)
-			k.vec = site.Widest(int(k.logits.Type.Last()))
-		case op.Kind.Name == "argmax_merge" && k.part != nil && op.Args[0] == k.part.Result:
-			k.next = op.Result
-		case op.Kind.Name == "advance" && k.advance == nil && (k.next == nil || k.next == op.Args[0]):
-			k.advance, k.next = op, op.Args[0]
-		default:
+		if !k.take(s, op) {
 			return nil, false
 		}
 	}
@@ -70,6 +59,35 @@ func matchArgmax(s *site.Site) (*argmaxKernel, bool) {
 		return nil, false
 	}
 	return k, true
+}
+
+// take adds an op of the group.
+func (k *argmaxKernel) take(s *site.Site, op *ir.Op) bool {
+	first := k.logits == nil && k.advance == nil
+	switch op.Kind.Name {
+	case "argmax":
+		k.choose(op)
+		k.next = op.Result
+		return first
+	case "argmax_split":
+		k.choose(op)
+		k.part, k.counts = op, site.Arrivals(s, 1)
+		return first
+	case "argmax_merge":
+		k.next = op.Result
+		return k.part != nil && op.Args[0] == k.part.Result
+	case "advance":
+		fits := k.advance == nil && (k.next == nil || k.next == op.Args[0])
+		k.advance, k.next = op, op.Args[0]
+		return fits
+	}
+	return false
+}
+
+// choose takes logits.
+func (k *argmaxKernel) choose(op *ir.Op) {
+	k.logits = op.Args[0]
+	k.vec = site.Widest(int(k.logits.Type.Last()))
 }
 
 func (k *argmaxKernel) key() string {

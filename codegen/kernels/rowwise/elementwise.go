@@ -79,60 +79,88 @@ func pointwiseCandidates(s *site.Site) []site.Candidate {
 			a.Vec = cutVec(cut, a.Vec)
 		}
 	}
+	k := pointwiseKernel{op: op, apply: apply, cuts: cuts, rows: rows, accesses: a}
 	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("elementwise %s v=%d%s", name, a.Vec, rows.Key()),
 		Grid:   a.Grid(rows.Max),
 		Cover:  a.Cover(rows.Max),
-	}, "elementwise", func(s *site.Signature) func(b *kernel.Builder) {
-		extent := rows.Declare(s)
-		args, from, first := make([]*kernel.Buffer, len(op.Args)), make([]kernel.Value, len(op.Args)), make([]kernel.Value, len(op.Args))
-		for i, v := range op.Args {
-			if cuts[i] != nil {
-				v = cuts[i].Args[0]
-				from[i], first[i] = declareCut(s, cuts[i], fmt.Sprint(i))
-			}
-			args[i] = s.Read(op.Kind.Params[i], v)
+	}, "elementwise", k.kernel)}
+}
+
+type pointwiseKernel struct {
+	op       *ir.Op
+	apply    elementFunc
+	cuts     []*ir.Op // by operand: the slice that it is, or nil
+	rows     site.Extent
+	accesses site.Accesses
+}
+
+// pointwiseRun is such a kernel while it is built.
+type pointwiseRun struct {
+	pointwiseKernel
+	b           *kernel.Builder
+	args        []*kernel.Buffer
+	from, first []kernel.Value // of slices
+	numbers     []kernel.Value // of operands that are factors
+}
+
+func (k pointwiseKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
+	n := len(k.op.Args)
+	extent := k.rows.Declare(s)
+	args, from, first := make([]*kernel.Buffer, n), make([]kernel.Value, n), make([]kernel.Value, n)
+	for i, v := range k.op.Args {
+		if k.cuts[i] != nil {
+			v = k.cuts[i].Args[0]
+			from[i], first[i] = declareCut(s, k.cuts[i], fmt.Sprint(i))
 		}
-		y, accesses := s.Write("y", op.Result), a.Declare(s)
-		return func(b *kernel.Builder) {
-			bound, row := extent.Load(b), b.WorkgroupID(1)
-			numbers := make([]kernel.Value, len(op.Args))
-			for j := range op.Args {
-				if isFactor(op, j) {
-					numbers[j] = args[j].Load(kernel.F32, b.U32(0))
+		args[i] = s.Read(k.op.Kind.Params[i], v)
+	}
+	y, accesses := s.Write("y", k.op.Result), k.accesses.Declare(s)
+	return func(b *kernel.Builder) {
+		bound, row := extent.Load(b), b.WorkgroupID(1)
+		r := &pointwiseRun{pointwiseKernel: k, b: b, args: args, from: from, first: first, numbers: make([]kernel.Value, n)}
+		for j := range k.op.Args {
+			if isFactor(k.op, j) {
+				r.numbers[j] = args[j].Load(kernel.F32, b.U32(0))
+			}
+		}
+		accesses.Each(b, func(i, n kernel.Value) {
+			at := b.Add(b.Mul(row, n), i)
+			b.If(b.Lt(row, bound), func() {
+				x := r.operands(row, i, at)
+				out := make([]kernel.Operand, len(x))
+				for e := range out {
+					out[e] = k.apply(b, x[e])
 				}
-			}
-			accesses.Each(b, func(i, n kernel.Value) {
-				at, t := b.Add(b.Mul(row, n), i), kernel.F32.Vec(a.Vec)
-				b.If(b.Lt(row, bound), func() {
-					x := make([][]kernel.Value, a.Vec) // by element, then operand
-					for j, v := range op.Args {
-						place := at
-						if len(v.Type.Shape) == 1 {
-							place = i
-						}
-						if isFactor(op, j) {
-							for e := range x {
-								x[e] = append(x[e], numbers[j])
-							}
-							continue
-						}
-						if cuts[j] != nil {
-							place = b.Add(b.Div(b.Add(b.Mul(row, from[j]), first[j]), a.Vec), i)
-						}
-						for e, element := range lane.Elements(b, args[j].Load(t, place)) {
-							x[e] = append(x[e], element)
-						}
-					}
-					out := make([]kernel.Operand, a.Vec)
-					for e := range out {
-						out[e] = apply(b, x[e])
-					}
-					y.Store(at, lane.Vector(b, out))
-				})
+				y.Store(at, lane.Vector(b, out))
 			})
+		})
+	}
+}
+
+// operands loads access i of a row, which is at that place among all accesses: by element, then operand.
+func (r *pointwiseRun) operands(row, i, at kernel.Value) [][]kernel.Value {
+	b, vec := r.b, r.accesses.Vec
+	x := make([][]kernel.Value, vec)
+	for j, v := range r.op.Args {
+		if isFactor(r.op, j) {
+			for e := range x {
+				x[e] = append(x[e], r.numbers[j])
+			}
+			continue
 		}
-	})}
+		place := at
+		if len(v.Type.Shape) == 1 {
+			place = i
+		}
+		if r.cuts[j] != nil {
+			place = b.Add(b.Div(b.Add(b.Mul(row, r.from[j]), r.first[j]), vec), i)
+		}
+		for e, element := range lane.Elements(b, r.args[j].Load(kernel.F32.Vec(vec), place)) {
+			x[e] = append(x[e], element)
+		}
+	}
+	return x
 }
 
 // isFactor reports whether an operand is one number for all elements.
