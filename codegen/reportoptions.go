@@ -46,7 +46,7 @@ func ReportOptions(ctx context.Context, p *plans.Plan, path, model string, t *ta
 	switch {
 	case t.AMD != nil:
 		err = r.assembly(ctx, p, c.Oracle)
-	case t.Backend == plans.CUDA:
+	case t.Assembled():
 		err = r.sass(ctx, p, a)
 	}
 	if err != nil {

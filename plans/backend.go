@@ -69,6 +69,16 @@ func (p *Plan) OfReference() bool {
 	return false
 }
 
+// Queues is how many queues the dispatches of a backend may be launched on; 0 of one that is unknown.
+func Queues(backend string) int {
+	for _, b := range backends {
+		if b.name == backend {
+			return b.queues
+		}
+	}
+	return 0
+}
+
 // some is p as a need, nil for nil.
 func some[P interface {
 	comparable

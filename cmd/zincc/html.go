@@ -82,7 +82,7 @@ func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (re
 	t, err := target.OfPlan(&p.Header)
 	if err == nil {
 		mode := h.oracle
-		if t.Backend == plans.CUDA && (mode == "auto" || mode == "require") {
+		if t.Assembled() && (mode == "auto" || mode == "require") {
 			if assembler.Tools, err = sass.Find(ctx); err != nil && assembler.Required {
 				return report.Options{}, err
 			}

@@ -77,7 +77,7 @@ func findTarget(ctx context.Context, name string) (*target.Target, *target.Probe
 
 // sayTiles says why the tiles that the processor has are not used, where the system refuses them.
 func sayTiles(t *target.Target) {
-	if err := processor.TilesRefused(); err != nil && t.Backend == plans.CPU {
+	if err := processor.TilesRefused(); err != nil {
 		fmt.Fprintf(cli.Stderr, "zincc: compiling for %s: %s\n", t.Name, err)
 	}
 }

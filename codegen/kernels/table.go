@@ -19,7 +19,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // Site, Candidate, Operand, Rewrite and Tiling are the interface between families and the rest of the compiler.
@@ -99,7 +98,7 @@ const (
 
 // has reports whether t is one of them.
 func (d Devices) has(t *target.Target) bool {
-	return d == everywhere || (d == processors) == (t.Backend == plans.CPU)
+	return d == everywhere || (d == processors) == t.Processor()
 }
 
 // Families returns those whose kernels run on t.

@@ -1,9 +1,28 @@
 package target
 
-import "github.com/zincc-dev/zincc/gpu"
+import (
+	"github.com/zincc-dev/zincc/gpu"
+	"github.com/zincc-dev/zincc/plans"
+)
 
 // What families of kernels may count on by the device's maker and architecture. They ask by these names, so that a
 // family names no device, and another device of which the same holds is one line here.
+
+// Processor: kernels are machine code of a processor, whose lanes are those of its vectors.
+func (t *Target) Processor() bool { return t.Backend == plans.CPU }
+
+// FewKernels: dispatches and loads are so cheap that saving some is not worth a kernel for each mix of ops, types and
+// sizes. Kernels leave open what they can and serve all models; they were lowered ahead (codegen/objects).
+func (t *Target) FewKernels() bool { return t.Processor() }
+
+// LaneRows: kernels have a row of the weights in each lane, which lie interleaved (layout.Rows16).
+func (t *Target) LaneRows() bool { return t.Processor() }
+
+// Assembled: an assembler makes machine code of kernels, which package sass reads.
+func (t *Target) Assembled() bool { return t.CUDA > 0 }
+
+// Queues: dispatches of a stage run side by side, on a queue each.
+func (t *Target) Queues() bool { return plans.Queues(t.Backend) > 1 }
 
 // Copies: copies from memory to shared memory run beside other work and need no registers (cp.async).
 func (t *Target) Copies() bool { return t.CUDA >= 80 }

@@ -16,7 +16,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/oracle"
-	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/layout"
 )
 
@@ -290,7 +289,7 @@ func (c Case) CheckBuild(t testing.TB) {
 		}
 	}
 	for _, on := range target.All() {
-		if !on.IsHost() && on.Backend != plans.CPU && on.Name != "llvmpipe" { // which runs them; processors have families of their own
+		if !on.IsHost() && !on.Processor() && on.Name != "llvmpipe" { // which runs them; processors have families of their own
 			c.CheckOn(t, on)
 		}
 	}

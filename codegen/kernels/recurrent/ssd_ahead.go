@@ -4,7 +4,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // All that a block of tokens needs besides the state can be loaded before the state is ready: while one block changes
@@ -12,7 +11,7 @@ import (
 
 // onAhead reports whether blocks are loaded ahead. The lane's rows of the state are whole units of four elements.
 func (k *ssdKernel) onAhead(t *target.Target) bool {
-	return t.Backend != plans.CPU && !k.mixes && k.rows.Max > ssdBlock && k.held()%4 == 0 && k.heads*k.headDim%4 == 0 && k.block() <= k.lanes() &&
+	return !t.FewKernels() && !k.mixes && k.rows.Max > ssdBlock && k.held()%4 == 0 && k.heads*k.headDim%4 == 0 && k.block() <= k.lanes() &&
 		k.aheadBytes() <= t.Shared
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // ssdGroup is a dispatch group around an ssd, of few rows with the convolution that makes its x, or without:
@@ -115,7 +114,7 @@ func (g *ssdGroup) key() string {
 func (k *ssdKernel) fitsAround(s *site.Site) bool {
 	ring, t := k.conv.Args[2], s.Target
 	k.asks = t.LoadsEarly() && k.rows.Max == 1 && k.slots == 1
-	return t.Backend != plans.CPU && k.rows.Exact && k.rows.Run <= ssdBlock && k.rows.Run+k.taps()-1 <= int(ring.Type.Shape[1]) && site.Indexable(s, ring, 1) &&
+	return !t.FewKernels() && k.rows.Exact && k.rows.Run <= ssdBlock && k.rows.Run+k.taps()-1 <= int(ring.Type.Shape[1]) && site.Indexable(s, ring, 1) &&
 		k.n%4 == 0 && k.held()%4 == 0 && 4*k.block()*(k.items()+2+k.lanes()) <= t.Shared
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // postNorm is what follows a norm of whole rows in a group
@@ -38,7 +37,7 @@ func matchPostNorm(s *site.Site) postNorm {
 		norm, whole := ops[0], int(p.result.Type.Last())
 		ofRows := s.Group.Ops[0].Attrs.Int("group") == whole && norm.Attrs.Int("group") == whole
 		weighted := len(norm.Args) == 2 && norm.Args[1].Type.DType == ir.F32 && int(norm.Args[1].Type.Last()) == whole
-		if norm.Args[0] != p.result || slices.Contains(s.Group.Ops, other.Def) || !ofRows || !weighted || s.Target.Backend == plans.CPU {
+		if norm.Args[0] != p.result || slices.Contains(s.Group.Ops, other.Def) || !ofRows || !weighted || s.Target.FewKernels() {
 			return postNorm{}
 		}
 		p.again, p.add2, p.result = norm, other, ops[1].Result

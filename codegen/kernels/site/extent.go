@@ -5,7 +5,6 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // Indexable reports whether a kernel can index a cache in units of vec elements.
@@ -34,11 +33,11 @@ type Extent struct {
 }
 
 // ExtentOf returns the rows of v. It fails for values of T rows in a program
-// without @n. On processors a load costs nothing, so kernels of one row (which every step has) read @n, too,
-// and are the same as kernels of many rows.
+// without @n. Where kernels are few, those of one row (which every step has) read @n, too, and are the same as
+// kernels of many rows.
 func ExtentOf(s *Site, v *ir.Value) (Extent, bool) {
 	n := s.Program.Global(ir.StepN)
-	if s.Target.Backend == plans.CPU && n != nil && (v.Type.Shape[0] == 1 || s.Func.Rows == 1) {
+	if s.Target.FewKernels() && n != nil && (v.Type.Shape[0] == 1 || s.Func.Rows == 1) {
 		return Extent{Max: 1, N: n, Run: 1, Exact: true}, true
 	}
 	if v.Type.Shape[0] != ir.T {

@@ -149,11 +149,11 @@ func replaced(listed, have []string) []string {
 func targets() []*target.Target {
 	var list []*target.Target
 	for _, t := range target.All() {
-		if t.Backend == plans.CUDA && t.Name != "sm_90"+target.WithCUDA && t.Name != "sm_86"+target.WithCUDA {
+		if t.CUDA > 0 && t.Name != "sm_90"+target.WithCUDA && t.Name != "sm_86"+target.WithCUDA {
 			continue
 		}
 		list = append(list, t)
-		if t.Backend == plans.Vulkan && t.Matrix != (target.MatrixShape{}) {
+		if t.CUDA == 0 && t.HasMatrices() {
 			list = append(list, t.WithoutMatrix())
 		}
 	}

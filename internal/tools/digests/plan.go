@@ -103,7 +103,7 @@ func (p planned) plan() (*plans.Plan, error) {
 	}
 	plan := r.Plan
 	plan.Header.Compiler, plan.Header.Model.Absolute = "", ""
-	if p.target.Backend == plans.CPU {
+	if p.target.Processor() {
 		for i := range plan.Modules {
 			plan.Modules[i].Bytes = texts[plan.Modules[i].Name]
 		}

@@ -25,7 +25,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/objects"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/outfile"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // archiveOf is the folder of the objects of an architecture, below the module's root.
@@ -139,6 +138,6 @@ func write(folder string, list []objects.Object, check bool) error {
 func processors(arch string) []*target.Target {
 	return slices.DeleteFunc(slices.Clone(target.All()), func(t *target.Target) bool {
 		m, err := llvm.MachineOf(t.Machine)
-		return t.Backend != plans.CPU || err != nil || arch != "" && m.Arch != arch
+		return !t.Processor() || err != nil || arch != "" && m.Arch != arch
 	})
 }
