@@ -170,6 +170,46 @@ func (c Case) RunAs(t testing.TB, word string) {
 func (c Case) FirstOf(t testing.TB, on *target.Target, launch Launcher) map[string][]byte {
 	t.Helper()
 	s := c.Site(t, on)
+	list := c.Candidates(t, s)
+	m, data := c.oracle(t, s, list[0].Operands)
+	if err := m.RunGroup(s.Func, s.Group); err != nil {
+		t.Fatal(err)
+	}
+	sizes := func(v *ir.Value) int { return len(data[v]) }
+	first := map[string][]byte{}
+	for i, k := range list {
+		if i > 0 && k.Wave != Llvmpipe(t).Wave && !racetest.First(k.Kernel, k.Wave) {
+			continue
+		}
+		for v, got := range launch(t, k, sizes, c.OnDevice(t, on, data)) {
+			if v.Class == ir.KV {
+				var err error
+				if got, err = layout.CacheFromDevice(v.Type, v.Type.Positions(c.Ctx), got); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !v.IsGlobal() && !slices.Contains(s.Outputs, v) || v.Class == ir.Weight {
+				continue // scratch, or what is only read
+			}
+			want, err := m.Read(s.Func, v)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.compare(t, k.Kernel, v, got, want)
+			if c.Exact && !bytes.Equal(got, want) {
+				t.Errorf("%s: %s differs from the oracle's", k.Kernel, Label(v))
+			}
+			if i == 0 {
+				first[Label(v)] = got
+			}
+		}
+	}
+	return first
+}
+
+// oracle returns an evaluator of the program that has the case's data, and those of the operands.
+func (c Case) oracle(t testing.TB, s *kernels.Site, operands []kernels.Operand) (*oracle.Machine, map[*ir.Value][]byte) {
+	t.Helper()
 	src := Weights{}
 	for _, g := range s.Program.Globals {
 		if g.Class == ir.Weight {
@@ -180,9 +220,8 @@ func (c Case) FirstOf(t testing.TB, on *target.Target, launch Launcher) map[stri
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := c.Candidates(t, s)
 	data := map[*ir.Value][]byte{}
-	for _, o := range list[0].Operands {
+	for _, o := range operands {
 		v := o.Value
 		switch {
 		case v.Class == ir.Table:
@@ -207,38 +246,7 @@ func (c Case) FirstOf(t testing.TB, on *target.Target, launch Launcher) map[stri
 	if err := m.Write(s.Func, n, c.Value(n)); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.RunGroup(s.Func, s.Group); err != nil {
-		t.Fatal(err)
-	}
-	sizes := func(v *ir.Value) int { return len(data[v]) }
-	first := map[string][]byte{}
-	for i, k := range list {
-		if i > 0 && k.Wave != Llvmpipe(t).Wave && !racetest.First(k.Kernel, k.Wave) {
-			continue
-		}
-		for v, got := range launch(t, k, sizes, c.OnDevice(t, on, data)) {
-			if v.Class == ir.KV {
-				if got, err = layout.CacheFromDevice(v.Type, v.Type.Positions(c.Ctx), got); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if !v.IsGlobal() && !slices.Contains(s.Outputs, v) || v.Class == ir.Weight {
-				continue // scratch, or what is only read
-			}
-			want, err := m.Read(s.Func, v)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.compare(t, k.Kernel, v, got, want)
-			if c.Exact && !bytes.Equal(got, want) {
-				t.Errorf("%s: %s differs from the oracle's", k.Kernel, Label(v))
-			}
-			if i == 0 {
-				first[Label(v)] = got
-			}
-		}
-	}
-	return first
+	return m, data
 }
 
 // OnDevice returns data with caches and weights as they lie on the device.

@@ -25,63 +25,112 @@ func (c Case) Value(v *ir.Value) []byte {
 	if v.Class == ir.Weight && (v.Type.DType.IsQuantized() || v.Type.DType == ir.BF16) {
 		return synth.Blocks(rng, v.Type.DType, n, 0)
 	}
-	var b []byte
-	var block []float32 // of a cache that has scales
-	q := gguf.QuantizerOf(v.Type.DType)
-	for i := range int(n) {
-		x := float32(rng.NormFloat64())
-		if q != nil {
-			if block = append(block, x); len(block) == v.Type.DType.Block() {
-				if v.Class == ir.KV && !c.seen(i/int(v.Type.Last())) {
-					b = binary.LittleEndian.AppendUint16(b, 0x7e00) // NaN
-					b = append(b, make([]byte, v.Type.DType.BlockBytes()-2)...)
-				} else {
-					b = q.Encode(b, block)
-				}
-				block = block[:0]
-			}
+	if q := gguf.QuantizerOf(v.Type.DType); q != nil {
+		return c.quantized(v, q, rng, int(n))
+	}
+	next := named[v.Name]
+	switch {
+	case next != nil:
+	case v.Type.DType == ir.I32:
+		next = func(e *elements) { e.word(uint32(rng.IntN(1000))) }
+	default:
+		next = (*elements).number
+	}
+	e := &elements{Case: c, v: v, rng: rng}
+	for e.i = range int(n) {
+		e.x = float32(rng.NormFloat64())
+		next(e)
+	}
+	return e.b
+}
+
+// elements are those of a global so far, i of which is next; x is a random number for it.
+type elements struct {
+	Case
+	v   *ir.Value
+	rng *rand.Rand
+	i   int
+	x   float32
+	b   []byte
+}
+
+func (e *elements) word(w uint32) { e.b = binary.LittleEndian.AppendUint32(e.b, w) }
+
+func (e *elements) float(x float32) { e.b = appendElement(e.b, e.v.Type.DType, x) }
+
+// number is the random number, NaN in rows of a cache that no row may see.
+func (e *elements) number() {
+	if e.v.Class == ir.KV && !e.seen(e.i/int(e.v.Type.Last())) {
+		e.x = float32(math.NaN())
+	}
+	e.float(e.x)
+}
+
+// ofRow has a word for each row, and none that may be used for rows that are none.
+func ofRow(word func(e *elements) int) func(e *elements) {
+	return func(e *elements) {
+		if e.i >= e.live() {
+			e.word(1 << 30)
+			return
+		}
+		e.word(uint32(word(e)))
+	}
+}
+
+// named are the elements of globals that have a meaning, by name.
+var named = map[string]func(e *elements){
+	"pos":      ofRow(func(e *elements) int { return At(e.Pos, e.i, 1) }),
+	"slot":     ofRow(func(e *elements) int { return At(e.Slot, e.i, 0) }),
+	"n":        func(e *elements) { e.word(uint32(e.live())) },
+	"arrivals": func(e *elements) { e.word(0) },
+	"edges":    (*elements).edge,
+	"rate":     func(e *elements) { e.float(-e.x * e.x) }, // decays
+	"chunk":    (*elements).chunk,
+	"tied":     (*elements).tied,
+	"ids":      func(e *elements) { e.word(uint32(e.rng.IntN(12))) }, // of experts
+}
+
+// edge is one of 32 elements of one magnitude, from the smallest to the largest.
+func (e *elements) edge() {
+	block := e.i / ir.Q8_0.Block()
+	if block%3 == 0 { // codes are halfway between two
+		if e.x = float32(e.i%ir.Q8_0.Block()) - 15.5; e.x < -15 {
+			e.x = 127
+		}
+	}
+	e.float(float32(math.Ldexp(float64(e.x), block*7%41-24)))
+}
+
+// chunk is as delta_chunk makes it: of matrices nothing above the diagonal, none large.
+func (e *elements) chunk() {
+	if j := e.i % ir.DeltaChunkWidth; j < 2*ir.DeltaChunk && j%ir.DeltaChunk > e.i/int(e.v.Type.Last())%ir.DeltaChunk {
+		e.x = 0
+	}
+	e.float(e.x / 32)
+}
+
+func (e *elements) tied() {
+	if e.i%int(e.v.Type.Last())%7 == 3 {
+		e.float(float32(math.NaN()))
+		return
+	}
+	e.float(float32(e.rng.IntN(3)))
+}
+
+// quantized returns blocks of random numbers; in rows of a cache that no row may see their scale is NaN.
+func (c Case) quantized(v *ir.Value, q *gguf.Quantizer, rng *rand.Rand, n int) (b []byte) {
+	var block []float32
+	for i := range n {
+		if block = append(block, float32(rng.NormFloat64())); len(block) < v.Type.DType.Block() {
 			continue
 		}
-		switch {
-		case v.Name == "pos" && i >= c.live(), v.Name == "slot" && i >= c.live():
-			b = binary.LittleEndian.AppendUint32(b, 1<<30)
-		case v.Name == "pos":
-			b = binary.LittleEndian.AppendUint32(b, uint32(At(c.Pos, i, 1)))
-		case v.Name == "slot":
-			b = binary.LittleEndian.AppendUint32(b, uint32(At(c.Slot, i, 0)))
-		case v.Name == "n":
-			b = binary.LittleEndian.AppendUint32(b, uint32(c.live()))
-		case v.Name == "arrivals":
-			b = binary.LittleEndian.AppendUint32(b, 0)
-		case v.Name == "edges": // 32 elements of one magnitude, from the smallest to the largest
-			e := i/ir.Q8_0.Block()*7%41 - 24
-			if i/ir.Q8_0.Block()%3 == 0 { // codes are halfway between two
-				if x = float32(i%ir.Q8_0.Block()) - 15.5; x < -15 {
-					x = 127
-				}
-			}
-			b = appendElement(b, v.Type.DType, float32(math.Ldexp(float64(x), e)))
-		case v.Name == "rate": // decays
-			b = appendElement(b, v.Type.DType, -x*x)
-		case v.Name == "chunk": // as delta_chunk makes them: of matrices nothing above the diagonal, none large
-			if j := i % ir.DeltaChunkWidth; j < 2*ir.DeltaChunk && j%ir.DeltaChunk > i/int(v.Type.Last())%ir.DeltaChunk {
-				x = 0
-			}
-			b = appendElement(b, v.Type.DType, x/32)
-		case v.Name == "tied" && i%int(v.Type.Last())%7 == 3:
-			b = appendElement(b, v.Type.DType, float32(math.NaN()))
-		case v.Name == "tied":
-			b = appendElement(b, v.Type.DType, float32(rng.IntN(3)))
-		case v.Name == "ids": // of experts
-			b = binary.LittleEndian.AppendUint32(b, uint32(rng.IntN(12)))
-		case v.Type.DType == ir.I32:
-			b = binary.LittleEndian.AppendUint32(b, uint32(rng.IntN(1000)))
-		case v.Class == ir.KV && !c.seen(i/int(v.Type.Last())):
-			x = float32(math.NaN())
-			fallthrough
-		default:
-			b = appendElement(b, v.Type.DType, x)
+		if v.Class == ir.KV && !c.seen(i/int(v.Type.Last())) {
+			b = binary.LittleEndian.AppendUint16(b, 0x7e00) // NaN
+			b = append(b, make([]byte, v.Type.DType.BlockBytes()-2)...)
+		} else {
+			b = q.Encode(b, block)
 		}
+		block = block[:0]
 	}
 	return b
 }

@@ -1,0 +1,29 @@
+package kernels
+
+import (
+	"reflect"
+
+	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
+)
+
+// LeaveGroups reports whether the site's linear group is, behind all families, what it was before; false also where
+// it is none.
+func LeaveGroups(s *Site) bool {
+	g := matmul.Match(s)
+	for f := range Families(s.Target) {
+		f.candidates(s, g)
+		f.wants(s, g)
+	}
+	return g != nil && reflect.DeepEqual(g, matmul.Match(s))
+}
+
+// Takers returns the families of linear groups whose row takes all that the site's group has, and needs no more.
+func Takers(s *Site) (list []string) {
+	g := matmul.Match(s)
+	for f := range Families(s.Target) {
+		if l, ok := f.work.(linear); ok && g != nil && g.Has(l.needs, l.takes) {
+			list = append(list, f.Name)
+		}
+	}
+	return list
+}
