@@ -197,20 +197,20 @@ bench-serve: build
 #   make tune TARGET=sm_90 MODELS="a.gguf b.gguf" [ENTRY=decode/1]
 # What AMD's compiler predicts is made anew for all AMD targets; headers of models are enough:
 #   make tune-amd MODELS="a.gguf b.gguf"
-TUNED := codegen/target/tuned
+tuned = $(or $(firstword $(wildcard codegen/target/*/$(1).jsonl)),$(1).jsonl)
 ENTRY ?= all
 tune: build
 	@mkdir -p .build
 	@set -e; for model in $(MODELS); do \
 		bin/zincc compile $$model --target $(TARGET) --candidates=$(ENTRY) --force -o .build/tune.bin >/dev/null; \
-		bin/zincrun tune .build/tune.bin -o $(TUNED)/$(TARGET).jsonl; \
+		bin/zincrun tune .build/tune.bin -o $(call tuned,$(TARGET)); \
 	done
 
 tune-amd: build
 	@set -e; for target in gfx1201 gfx1200 gfx1100 gfx1151; do \
-		rm -f $(TUNED)/$$target.jsonl; \
+		rm -f codegen/target/rdna/$$target.jsonl; \
 		for on in $$target $$target-nomatrix; do \
-			bin/zincc tune --target $$on -o $(TUNED)/$$target.jsonl $(MODELS) $(wildcard testdata/models/*.gguf) >/dev/null; \
+			bin/zincc tune --target $$on -o codegen/target/rdna/$$target.jsonl $(MODELS) $(wildcard testdata/models/*.gguf) >/dev/null; \
 		done; \
 	done
 

@@ -116,7 +116,7 @@ func (e *emitter) header(f *gguf.File) error {
 		return err
 	}
 	h := plans.Header{
-		Compiler: compilerName(), Target: e.t.Name, Probe: e.t.Probe(), Ctx: p.Ctx, Slots: p.Slots, KV: "none", Ring: frontend.Ring,
+		Compiler: compilerName(), Target: e.t.Name, Probe: e.t.Probe, Ctx: p.Ctx, Slots: p.Slots, KV: "none", Ring: frontend.Ring,
 		Model: plans.Model{Arch: p.Arch, Name: p.Name, Path: p.Path, Absolute: absolute, Fingerprint: p.Source, Shards: len(f.Shards()), Layers: p.Layers,
 			Vocab: vocab},
 	}

@@ -217,7 +217,7 @@ func lowered(t *testing.T, s synth.Shape, on *target.Target, stage ir.Stage, o f
 func estimate(t *testing.T, s synth.Shape, on *target.Target) *plans.Plan {
 	t.Helper()
 	f := headerOf(t, s)
-	rows, err := on.Tuned()
+	rows, err := target.Tuned(on)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,7 +70,7 @@ func NewReport(plan *plans.Plan, t *target.Target, own int, times []passes.Timin
 		Plan: path, Target: printable.Name(h.Target), Model: printable.Name(h.Model.Name), Arch: h.Model.Arch, Parameters: h.Model.Parameters,
 		Ctx: h.Ctx, OwnCtx: own, Slots: h.Slots, KVType: h.KV,
 		Weights: plan.WeightBytes(), KV: plans.SumBytes(plan.Memory.KV), State: plans.SumBytes(plan.Memory.State), Arena: plan.Memory.Arena,
-		Memory: plan.MemoryBytes(), Has: t.Memory, Chat: plan.Dialect.Name != "", Ranks: plan.Vocab.RankTemplate != "", Cores: t.Cores(),
+		Memory: plan.MemoryBytes(), Has: t.Memory, Chat: plan.Dialect.Name != "", Ranks: plan.Vocab.RankTemplate != "", Cores: target.Cores(t),
 	}
 	if t.Memory != 0 {
 		r.LargestCtx = LargestCtx(plan, t)

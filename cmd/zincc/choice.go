@@ -41,7 +41,7 @@ func (c *choiceFlags) open(ctx context.Context, t *target.Target) (choice codege
 			}
 			lists = append(lists, rows)
 		}
-		rows, err := t.Tuned()
+		rows, err := target.Tuned(t)
 		if err != nil {
 			return choice, nil, err
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/internal/table"
@@ -78,7 +79,7 @@ the number of positions already in the cache. Bound says what takes most of the 
 			if err != nil {
 				return err
 			}
-			tables := plans.Estimate(plan, t.Memory, own, codegen.LargestCtx(plan, t), t.Cores())
+			tables := plans.Estimate(plan, t.Memory, own, codegen.LargestCtx(plan, t), target.Cores(t))
 			if *asJSON {
 				return table.WriteJSON(cli.Stdout, tables...)
 			}

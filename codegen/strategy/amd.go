@@ -14,7 +14,7 @@ const Margin = 0.03
 // slowOnAMD reports whether AMD's compiler (Mesa's, for gfx1201 and gfx1100) spills registers of gemm_coop with a tile,
 // as it does for tiles that load far ahead, or makes slow code. It does so for widths that are no powers of two, and
 // for tiles of 128 rows that load two steps ahead where tiles that load one step ahead are offered. The remaining tiles
-// were the best at all 143 sites that `zincc tune` compared (target/tuned), and asking about the others takes 9 % of a
+// were the best at all 143 sites that `zincc tune` compared (target/rdna), and asking about the others takes 9 % of a
 // compilation.
 func slowOnAMD(t *site.Tiling) bool {
 	return t.Ahead >= 4 || t.Outputs&(t.Outputs-1) != 0 || t.Rows >= 128 && t.Ahead > 1

@@ -1,6 +1,10 @@
 package target
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen/target/rdna"
+)
 
 func TestOccupancy(t *testing.T) {
 	for _, c := range []struct{ wave, vgprs, workgroup, shared, want int }{
@@ -16,11 +20,11 @@ func TestOccupancy(t *testing.T) {
 		{32, 24, 1024, 64 << 10, 16}, // 2 workgroups of 32
 		{32, 24, 32, 64 << 10, 1},    // 2 subgroups on 4 SIMDs
 	} {
-		if got := gfx1201.AMD.Occupancy(c.wave, c.vgprs, c.workgroup, c.shared); got != c.want {
+		if got := rdna.GFX1201.AMD.Occupancy(c.wave, c.vgprs, c.workgroup, c.shared); got != c.want {
 			t.Errorf("wave %d, %d registers, workgroups of %d with %d bytes: %d, want %d", c.wave, c.vgprs, c.workgroup, c.shared, got, c.want)
 		}
 	}
-	if n := gfx1201.AMD.SIMDs(gfx1201.Units); n != 128 {
+	if n := rdna.GFX1201.AMD.SIMDs(rdna.GFX1201.Units); n != 128 {
 		t.Errorf("%d SIMDs, want 128", n)
 	}
 }

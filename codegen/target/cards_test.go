@@ -83,7 +83,7 @@ func TestCards(t *testing.T) {
 		if g.Bandwidth != c.bandwidth*1e9 || g.Name != ProbePrefix+c.name || g.Vendor != c.vendor {
 			t.Errorf("%s: target %+v", c.name, g)
 		}
-		rows, err := g.Tuned()
+		rows, err := Tuned(g)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -100,7 +100,7 @@ func TestCards(t *testing.T) {
 // target of its architecture.
 func TestCUDACards(t *testing.T) {
 	const h100 = "NVIDIA H100 80GB HBM3"
-	ofH100, err := os.ReadFile("tuned/sm_90-cuda.h100.jsonl")
+	ofH100, err := os.ReadFile("hopper/sm_90-cuda.h100.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +139,7 @@ func TestCUDACards(t *testing.T) {
 		if g.Name != ProbePrefix+c.name+WithCUDA || g.Bandwidth != c.bandwidth*1e9 || g.Stage != 1.4e-6 || g.Backend != plans.CUDA || !g.Fragments || p.Free() != int64(c.gb*9e8) {
 			t.Errorf("%s: %+v", c.name, g)
 		}
-		rows, err := g.Tuned()
+		rows, err := Tuned(g)
 		if err != nil || len(rows) > 0 != (c.arch == 90) {
 			t.Errorf("%s: %d tuned rows, %v", c.name, len(rows), err)
 		}
@@ -159,7 +159,7 @@ func TestCUDACards(t *testing.T) {
 		if err := p.Check(need); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		if again, err := OfPlan(&plans.Header{Target: g.Name, Probe: g.Probe()}); err != nil || !reflect.DeepEqual(again, g) {
+		if again, err := OfPlan(&plans.Header{Target: g.Name, Probe: g.Probe}); err != nil || !reflect.DeepEqual(again, g) {
 			t.Errorf("%s: the plan's target is %+v, %v", c.name, again, err)
 		}
 		if g.Groups {

@@ -29,7 +29,7 @@ var processors = func() (list []*Target) {
 
 // Cores is how many cores predictions for people count with, 0 for other devices than processors: those that Go may use
 // here, two where the target is of another computer.
-func (t *Target) Cores() int {
+func Cores(t *Target) int {
 	switch m, err := llvm.MachineOf(t.Machine); {
 	case t.Backend != plans.CPU:
 		return 0

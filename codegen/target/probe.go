@@ -193,7 +193,7 @@ func (p *Probe) Target() *Target {
 	}
 	base, chip, exact := p.base()
 	t := *base
-	t.probe = p
+	t.Probe = p.asJSON()
 	t.Name, t.Doc, t.Vendor, t.Backend = ProbePrefix+p.Name, "as probed", p.VendorID, plans.Vulkan
 	t.Wave = p.wave(base.Wave)
 	t.Waves = slices.DeleteFunc(slices.Clone(t.Waves), func(wave int) bool { return p.wave(wave) != wave })
@@ -215,22 +215,19 @@ func (p *Probe) Target() *Target {
 		scale := float64(t.Units) / float64(chip.Arch.Units)
 		t.Arch, t.FLOPs, t.MatrixFLOPs = chip.Arch.Name, chip.Arch.FLOPs*scale, chip.Arch.MatrixFLOPs*scale
 	}
-	if t.Matrix = p.matrix(MatrixShape{16, 16, 16}); t.Matrix == (MatrixShape{}) {
+	if t.Matrix = p.matrix(MatrixShape{Rows: 16, Cols: 16, Depth: 16}); t.Matrix == (MatrixShape{}) {
 		t.MatrixFLOPs = 0
 	}
 	// Where the probe did not try it, what lanes hold is known of the published target's chip only.
-	t.Fragments = (p.Measured.Fragments || t.Fragments && exact) && p.matrix(MatrixShape{16, 8, 16}) != (MatrixShape{})
+	t.Fragments = (p.Measured.Fragments || t.Fragments && exact) && p.matrix(MatrixShape{Rows: 16, Cols: 8, Depth: 16}) != (MatrixShape{})
 	t.Dot = p.IntegerDot && p.Features["shaderIntegerDotProduct"]
 	t.Bandwidth, t.Stage = p.Measured.Bandwidth, p.stage(t.Units)
 	return &t
 }
 
-// Probe returns the probe of which the target was made, for OfPlan; empty for a published target.
-func (t *Target) Probe() []byte {
-	if t.probe == nil {
-		return nil
-	}
-	data, err := json.Marshal([]*Probe{t.probe})
+// asJSON returns what ParseProbe reads, for plans.
+func (p *Probe) asJSON() []byte {
+	data, err := json.Marshal([]*Probe{p})
 	if err != nil {
 		panic(err) // it was read from JSON
 	}
@@ -307,7 +304,7 @@ func (p *Probe) Free() int64 {
 // matrix is the shape if the device multiplies matrices of it.
 func (p *Probe) matrix(shape MatrixShape) MatrixShape {
 	for _, m := range p.Matrices {
-		if (MatrixShape{m.M, m.N, m.K}) == shape && m.A == "f16" && m.B == "f16" && m.C == "f32" && m.Result == "f32" && p.Features["cooperativeMatrix"] {
+		if (MatrixShape{Rows: m.M, Cols: m.N, Depth: m.K}) == shape && m.A == "f16" && m.B == "f16" && m.C == "f32" && m.Result == "f32" && p.Features["cooperativeMatrix"] {
 			return shape
 		}
 	}

@@ -52,7 +52,7 @@ func cudaBase(arch int) *Target {
 func (p *Probe) cudaTarget() *Target {
 	base := cudaBase(p.Arch)
 	t := *base
-	t.probe = p
+	t.Probe = p.asJSON()
 	t.Name, t.Doc = ProbePrefix+p.Name+WithCUDA, "as probed through CUDA"
 	t.Arch = fmt.Sprintf("sm_%d%s", p.Arch, WithCUDA)
 	t.Groups = base.Groups && p.Arch == base.CUDA && p.Optional >= base.Asked // no later architecture has them

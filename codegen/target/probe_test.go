@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zincc-dev/zincc/codegen/target/hopper"
+
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -75,7 +77,7 @@ func TestProbeTargets(t *testing.T) {
 			t.Errorf("%s: name %q", c.name, g.Name)
 		}
 	}
-	if llvmpipe.Name != "llvmpipe" || sm90.Stage != 2.0e-6 {
+	if llvmpipe.Name != "llvmpipe" || hopper.Vulkan.Stage != 2.0e-6 {
 		t.Error("a published target was changed")
 	}
 }

@@ -1,7 +1,6 @@
 package target
 
 import (
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,24 +10,17 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// tuned are the tuning files of targets, for the shapes of published models: TARGET.jsonl,
-// also for TARGET-nomatrix, and TARGET.DEVICE.jsonl of devices that the target's figures are not of.
-// Those of AMD are AMD's compiler's, the others measured.
-//
-//go:embed tuned/*.jsonl
-var tuned embed.FS
-
-// Tuned returns this program's tuning rows for the target. For a probed device, rows
-// measured on the same kind of device take precedence over rows of others of its
-// architecture.
-func (t *Target) Tuned() ([]tuning.Row, error) {
+// Tuned returns this program's tuning rows for the target, those of TARGET.jsonl, also for TARGET-nomatrix. Rows of AMD
+// are AMD's compiler's, the others measured. For a probed device, rows measured on the same kind of device
+// (TARGET.DEVICE.jsonl) take precedence over rows of others of its architecture.
+func Tuned(t *Target) ([]tuning.Row, error) {
 	device, probed := strings.CutPrefix(t.Name, ProbePrefix)
 	if !probed {
-		rows, err := readTuned(strings.TrimSuffix(t.Name, NoMatrix))
+		rows, err := readTuned(t, strings.TrimSuffix(t.Name, NoMatrix))
 		if err != nil || t.Arch == "" {
 			return rows, err
 		}
-		others, err := readTuned(t.Arch) // through another backend: better than no measurement
+		others, err := readTuned(t, t.Arch) // through another backend: better than no measurement
 		return append(slices.DeleteFunc(others, func(r tuning.Row) bool {
 			return slices.ContainsFunc(rows, func(own tuning.Row) bool { return own.Site == r.Site })
 		}), rows...), err
@@ -38,17 +30,13 @@ func (t *Target) Tuned() ([]tuning.Row, error) {
 	if err != nil { // no published target has the architecture
 		return nil, nil
 	}
-	rows, err = base.Tuned()
+	rows, err = Tuned(base)
 	if err != nil {
 		return nil, err
 	}
 	device = strings.TrimSuffix(device, WithCUDA)
-	more, err := fs.Glob(tuned, "tuned/"+base.Name+".*.jsonl")
-	if err != nil {
-		return nil, err
-	}
-	for _, path := range more {
-		of, err := readTuned(strings.TrimSuffix(strings.TrimPrefix(path, "tuned/"), ".jsonl"))
+	for _, name := range othersTuned(base) {
+		of, err := readTuned(base, name)
 		if err != nil {
 			return nil, err
 		}
@@ -61,9 +49,24 @@ func (t *Target) Tuned() ([]tuning.Row, error) {
 	return slices.DeleteFunc(rows, func(r tuning.Row) bool { return own[r.Site] && r.Device != device }), nil
 }
 
-func readTuned(name string) ([]tuning.Row, error) {
-	path := "tuned/" + name + ".jsonl"
-	f, err := tuned.Open(path)
+// othersTuned names the tuning files of a target that are of other devices than its figures.
+func othersTuned(t *Target) (names []string) {
+	if t.Tuned == nil {
+		return nil
+	}
+	paths, _ := fs.Glob(t.Tuned, t.Name+".*.jsonl") // the pattern is good
+	for _, path := range paths {
+		names = append(names, strings.TrimSuffix(path, ".jsonl"))
+	}
+	return names
+}
+
+func readTuned(t *Target, name string) ([]tuning.Row, error) {
+	if t.Tuned == nil {
+		return nil, nil
+	}
+	path := name + ".jsonl"
+	f, err := t.Tuned.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

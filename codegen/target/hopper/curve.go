@@ -1,5 +1,3 @@
-// Package hopper has what was fitted to an H200 of 132 units. docs/lab has the measurements: gemm_coop, gemm_fragment
-// and projections of f32 in prompts.md, experts in experts.md.
 package hopper
 
 import (
@@ -8,8 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target/device"
 )
 
-// Curve is the H200's.
-var Curve = &device.Curve{
+// curve is the H200's.
+var curve = &device.Curve{
 	Device:         "NVIDIA H200",
 	FragmentAlways: fragmentAlways,
 	// A larger factor would move projections of q8_0 from gemm_coop, for which that was not measured. Tuning uses full

@@ -419,7 +419,7 @@ func (o *options) calls(ctx context.Context, path, name string, f func(*unit)) e
 	if err != nil {
 		return err
 	}
-	tuned, err := on.Tuned()
+	tuned, err := target.Tuned(on)
 	if err != nil {
 		return err
 	}

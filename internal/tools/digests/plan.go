@@ -82,7 +82,7 @@ func (p planned) plan() (*plans.Plan, error) {
 		return nil, err
 	}
 	program.Path = "model.gguf"
-	rows, err := p.target.Tuned()
+	rows, err := target.Tuned(p.target)
 	if err != nil {
 		return nil, err
 	}

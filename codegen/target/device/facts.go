@@ -1,4 +1,4 @@
-package target
+package device
 
 import (
 	"github.com/zincc-dev/zincc/gpu"
