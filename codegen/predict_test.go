@@ -47,7 +47,7 @@ func TestBest(t *testing.T) {
 	}{
 		{"faster", []*rated{make("a", 1000, nil), make("b", 800, nil)}, 0, "b/", []string{"of 2: 48 VGPRs, 16 waves, issue; next "}},
 		{"within the margin", []*rated{make("a", 1000, nil), make("b", 980, nil)}, 0, "a/", []string{"of 2"}},
-		{"bound by bytes, with fewer cycles", []*rated{make("a", 1000, nil), make("b", 900, nil), make("c", 890, nil)}, 1e9, "b/", []string{"of 3: 48 VGPRs, 16 waves, bytes; next "}},
+		{"bound by bytes, with fewer cycles", []*rated{make("a", 1000, nil), make("b", 700, nil), make("c", 600, nil)}, 1e9, "b/", []string{"of 3: 48 VGPRs, 16 waves, bytes; next "}},
 		{"only one", []*rated{make("a", 1000, nil)}, 0, "a/", []string{"of 1: 48 VGPRs"}},
 		{"spills", []*rated{make("a", 100, spills), make("b", 1000, nil)}, 0, "b/", []string{"1 refused"}},
 		{"refused", []*rated{make("a", 100, refused), make("b", 1000, spills), make("c", 1000, nil)}, 0, "c/", []string{"2 refused"}},

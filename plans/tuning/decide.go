@@ -17,10 +17,14 @@ type Timing struct {
 	Note string // what else is known of it
 }
 
+// lighter is the share by which a candidate that is no faster must be less busy: predictions of that differ by as much
+// from what is executed (docs/backends/amd.md).
+const lighter = 0.2
+
 // Beats reports whether the candidate is better than one that is offered earlier: faster by a share of margin, or no
-// slower and less busy by such a share.
+// slower and clearly less busy.
 func (t *Timing) Beats(earlier *Timing, margin float64) bool {
-	return t.Micros < (1-margin)*earlier.Micros || t.Micros <= earlier.Micros && t.Busy < (1-margin)*earlier.Busy
+	return t.Micros < (1-margin)*earlier.Micros || t.Micros <= earlier.Micros && t.Busy < (1-lighter)*earlier.Busy
 }
 
 // Decide returns a row for each site with its best candidate, without device, driver and

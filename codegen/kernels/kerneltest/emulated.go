@@ -131,7 +131,7 @@ var matrices = []string{"gemm_coop", "expert_coop"}
 // codeless reports whether the driver makes no code of a family for the target's GPU: it has matrices of other GPUs
 // only.
 func codeless(on *target.Target, family string) bool {
-	return on.AMD.StandIn != "" && slices.Contains(matrices, family)
+	return !on.MatrixCode() && slices.Contains(matrices, family)
 }
 
 // missing returns an error if the tests of a package, all of which have run in its folder, launched no kernel of one of

@@ -1,5 +1,5 @@
-// Package hopper has NVIDIA's Hopper: figures of its targets, the curve that was fitted to an H200 of 132 units, and what
-// tuning measured. docs/lab has the measurements of the curve: gemm_coop, gemm_fragment and projections of f32 in
+// Package hopper has NVIDIA's Hopper: figures of its targets, the curve that was fitted to an H200 of 132 units, and
+// what tuning measured. docs/lab has the measurements of the curve: gemm_coop, gemm_fragment and projections of f32 in
 // prompts.md, experts in experts.md.
 package hopper
 
