@@ -171,15 +171,15 @@ func Find(s *Site, call *ir.Call) *Candidate {
 	return nil
 }
 
-// several are projections with all that kernels do behind a product of f32, ofExperts the same of experts.
+// several are projections with what all kernels do behind a product, ofExperts the same of experts.
 const (
-	several   = matmul.Several | matmul.Bias | matmul.GLU | matmul.Relu2 | matmul.Scale | matmul.Residual
-	ofExperts = matmul.Several | matmul.Bias | matmul.GLU | matmul.Relu2 | matmul.Experts | matmul.Sorted | matmul.Slotwise
+	several   = matmul.Several | matmul.Bias | matmul.GLU | matmul.Residual
+	ofExperts = matmul.Several | matmul.Bias | matmul.GLU | matmul.Experts | matmul.Sorted | matmul.Slotwise
 )
 
 // gemv is also what stands beside a delta rule.
 var gemv = linear{
-	takes: matmul.Exact | matmul.LastRow | matmul.Norm | matmul.NormRuns | matmul.NormGated | matmul.Fixed12 | several | matmul.GateRows | matmul.Conv,
+	takes: matmul.Exact | matmul.LastRow | matmul.Norm | matmul.NormRuns | matmul.NormGated | matmul.Fixed12 | several | matmul.Epilogue | matmul.GateRows | matmul.Conv,
 	offer: matmul.GemvCandidates, want: matmul.GemvWants,
 }
 
@@ -192,12 +192,12 @@ var families = []Family{
 		offer: matmul.RowsCandidates, want: matmul.RowsWants,
 	}},
 	{"gemm_wide", gpus, "projections of 16 to 64 rows in fixed point, of super-blocks: as gemm_fixed, with products of four subgroups (wgmma)", linear{
-		takes: matmul.Exact | matmul.Norm | matmul.Fixed12 | matmul.Workspace | several,
+		takes: matmul.Exact | matmul.Norm | matmul.Fixed12 | matmul.Workspace | several | matmul.Epilogue,
 		needs: matmul.Fixed12,
 		offer: matmul.GemmWideCandidates, want: matmul.GemmWideWants,
 	}},
 	{"gemm_fixed", gpus, "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, on matrices of f16 whose fragments the lanes fill", linear{
-		takes: matmul.Rows | matmul.Norm | matmul.Fixed12 | matmul.Workspace | several,
+		takes: matmul.Rows | matmul.Norm | matmul.Fixed12 | matmul.Workspace | several | matmul.Epilogue,
 		needs: matmul.Fixed12,
 		offer: matmul.GemmFixedCandidates, want: matmul.GemmFixedWants,
 	}},
@@ -218,19 +218,19 @@ var families = []Family{
 		offer: matmul.GemmCoopCandidates, want: matmul.GemmCoopWants,
 	}},
 	{"gemm_float", gpus, "projections of many rows with weights of f32, in tiles through shared memory; subgroups share the elements of a row", linear{
-		takes: matmul.Prompt | matmul.Several | matmul.Bias | matmul.Relu2 | matmul.Scale | matmul.Residual,
+		takes: matmul.Prompt | matmul.Several | matmul.Bias | matmul.Epilogue | matmul.Residual,
 		offer: matmul.GemmFloatCandidates,
 	}},
 	{"gemm_lanes", gpus, "projections of many rows with weights of f32; the lanes of a subgroup share the elements of a row", linear{
-		takes: matmul.Prompt | matmul.Several | matmul.Bias | matmul.Relu2 | matmul.Scale | matmul.Residual,
+		takes: matmul.Prompt | matmul.Several | matmul.Bias | matmul.Epilogue | matmul.Residual,
 		offer: matmul.GemmLanesCandidates,
 	}},
 	{"gemm", gpus, "projections of many rows, in tiles through shared memory", linear{
-		takes: matmul.Prompt | matmul.Norm | several,
+		takes: matmul.Prompt | matmul.Norm | several | matmul.Epilogue,
 		offer: matmul.GemmCandidates,
 	}},
 	{"gemm_dot", gpus, "projections of many rows, with x in 8-bit fixed point and int8 dot products, in tiles through shared memory", linear{
-		takes: matmul.Prompt | matmul.Norm | matmul.Fixed8 | several,
+		takes: matmul.Prompt | matmul.Norm | matmul.Fixed8 | several | matmul.Epilogue,
 		needs: matmul.Fixed8,
 		offer: matmul.GemmDotCandidates, want: matmul.GemmDotWants,
 	}},
@@ -240,17 +240,17 @@ var families = []Family{
 		offer: matmul.ExpertWideCandidates, want: matmul.ExpertWideWants,
 	}},
 	{"expert_gemv", gpus, "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", linear{
-		takes: matmul.Rows | matmul.Norm | matmul.Fixed12 | matmul.Several | matmul.Bias | matmul.GLU | matmul.Relu2 | matmul.Experts | matmul.Shared | matmul.TopK | matmul.Slotwise | matmul.HeadCut,
+		takes: matmul.Rows | matmul.Norm | matmul.Fixed12 | matmul.Several | matmul.Bias | matmul.GLU | matmul.Epilogue | matmul.Experts | matmul.Shared | matmul.TopK | matmul.Slotwise | matmul.HeadCut,
 		needs: matmul.Experts,
 		offer: matmul.ExpertGemvCandidates, want: matmul.ExpertGemvWants,
 	}},
 	{"expert_gemm", gpus, "projections of experts, for rows sorted by expert, in tiles through shared memory", linear{
-		takes: matmul.Rows | matmul.Norm | ofExperts,
+		takes: matmul.Rows | matmul.Norm | ofExperts | matmul.Epilogue,
 		needs: matmul.Sorted,
 		offer: matmul.ExpertGemmCandidates,
 	}},
 	{"expert_dot", gpus, "expert_gemm with x in 8-bit fixed point and int8 dot products", linear{
-		takes: matmul.Prompt | matmul.Norm | matmul.Fixed8 | ofExperts,
+		takes: matmul.Prompt | matmul.Norm | matmul.Fixed8 | ofExperts | matmul.Epilogue,
 		needs: matmul.Sorted | matmul.Fixed8,
 		offer: matmul.ExpertDotCandidates, want: matmul.GemmDotWants,
 	}},

@@ -23,8 +23,7 @@ const (
 	Bias
 	GLU      // the activation of a product, times another
 	GateRows // the activation of a product, times rows of another value
-	Relu2
-	Scale    // the result is scaled
+	Epilogue // an op of the table of epilogues
 	Residual // rows are added to the result
 	HalfY    // results are rounded to f16
 	TileY    // and laid out in tiles
@@ -66,8 +65,7 @@ var featuresOf = []struct {
 	})},
 	{GLU, some(func(p *projection) bool { return p.ring == nil && len(p.matrices) > 1 })},
 	{GateRows, some(func(p *projection) bool { return p.beside != nil })},
-	{Relu2, some(func(p *projection) bool { return p.act == "relu2" })},
-	{Scale, some(func(p *projection) bool { return p.scale != nil })},
+	{Epilogue, some(func(p *projection) bool { return p.after != nil })},
 	{Residual, some(func(p *projection) bool { return len(p.residuals) > 0 })},
 	{HalfY, some(func(p *projection) bool { return p.half })},
 	{TileY, some(func(p *projection) bool { return p.tile != nil })},

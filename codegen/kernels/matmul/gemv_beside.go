@@ -3,7 +3,7 @@ package matmul
 import "github.com/zincc-dev/zincc/codegen/kernels/site"
 
 // besideTakes is what GemvBeside can do.
-const besideTakes = Exact | LastRow | Norm | Fixed12 | Several | Bias | GLU | GateRows | Relu2 | Scale | Residual
+const besideTakes = Exact | LastRow | Norm | Fixed12 | Several | Bias | GLU | GateRows | Epilogue | Residual
 
 // GemvBeside are candidates of one row whose workgroups have exactly so many lanes, for workgroups of another kernel
 // beside them: teams that share x.

@@ -18,7 +18,7 @@ import (
 
 // linearGroup is a dispatch group of the form
 //
-//	[untile] [last_row] [rmsnorm or gated_rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu, relu2 or scale] [add]... [half [tile]]
+//	[untile] [last_row] [rmsnorm or gated_rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu or epilogue] [add]... [half [tile]]
 //
 // or one linear op and the gated convolution of its result, see gatedRing, or one of experts, see routing. Match finds
 // it, and Features says what of this it has.
@@ -54,9 +54,9 @@ type Group = linearGroup
 // without act W0 x + bias0, maybe times a factor, plus residuals.
 type projection struct {
 	matrices  []*weights // one, or gate and up
-	act       string     // of glu, or relu2 of one matrix
+	act       string     // of glu
 	beside    *strip     // what the activation of one matrix is multiplied by, or nil
-	scale     *ir.Op     // what the result of one matrix is multiplied by, or nil
+	after     *ir.Op     // epilogue of one matrix, or nil
 	residuals []*ir.Value
 	result    *ir.Value
 	// width is the row length of the result, or what each of its slots has of it.
@@ -104,7 +104,7 @@ func (g *linearGroup) allFixed() bool {
 }
 
 func (p *projection) plain() bool {
-	return p.act == "" && p.scale == nil && !p.half && len(p.residuals) == 0
+	return p.act == "" && p.after == nil && !p.half && len(p.residuals) == 0
 }
 
 // key says all that shapes the code, but for what the family adds.
@@ -145,17 +145,14 @@ func (g *linearGroup) key() string {
 		case p.act != "":
 			text = p.act + "(" + strings.Join(m, ",") + ")"
 		}
+		if p.after != nil {
+			text = epilogues[p.after.Kind.Name].key(p.after, text)
+		}
 		if p.beside != nil {
 			text += "*rows"
 		}
 		if p.slots > 0 {
 			text = "expert " + text
-		}
-		if p.scale != nil {
-			text += "*scale"
-		}
-		if p.scale != nil && len(p.scale.Args) > 1 {
-			text += "*by"
 		}
 		text += strings.Repeat("+add", len(p.residuals))
 		if p.half {
@@ -229,9 +226,8 @@ type projectArgs struct {
 	matrices  []weight.Matrix
 	bias      []*kernel.Buffer // nil where there is none
 	residuals []*kernel.Buffer
-	beside    *stripArgs     // what the activation is multiplied by, or nil
-	factor    kernel.Value   // of the result, if it is scaled
-	by        *kernel.Buffer // what the factor is multiplied by, or nil
+	beside    *stripArgs // what the activation is multiplied by, or nil
+	after     epilogueArgs
 	out       *kernel.Buffer
 	width     kernel.Value
 	first     kernel.Value // the first workgroup that works on it
@@ -293,11 +289,8 @@ func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearAr
 				pa.experts = append(pa.experts, s.U32(matrixName("experts", i, j), int(shape[0]), 8, "experts"))
 			}
 		}
-		if p.scale != nil {
-			pa.factor = s.F32(matrixName("factor", i, 0), p.scale.Attrs.Float("factor"), 1, "of the result")
-		}
-		if p.scale != nil && len(p.scale.Args) > 1 {
-			pa.by = s.Read(matrixName("by", i, 0), p.scale.Args[1])
+		if p.after != nil && epilogues[p.after.Kind.Name].declare != nil {
+			pa.after = epilogues[p.after.Kind.Name].declare(s, p.after, i)
 		}
 		if p.beside != nil {
 			pa.beside = p.beside.declare(s, i)
@@ -344,7 +337,7 @@ func (a *linearArgs) join(b *kernel.Builder, workgroup kernel.Value) {
 // sameCode reports whether both projections have the same code but for their arguments.
 func (p *projection) sameCode(o *projection) bool {
 	same := func(a, b *weights) bool { return a.format == b.format && (a.bias == nil) == (b.bias == nil) }
-	return p.slots == 0 && o.slots == 0 && p.beside == nil && o.beside == nil && p.scale == nil && o.scale == nil && p.tile == nil && o.tile == nil && p.act == o.act && p.half == o.half && p.fixed == o.fixed &&
+	return p.slots == 0 && o.slots == 0 && p.beside == nil && o.beside == nil && p.sameEpilogue(o) && p.tile == nil && o.tile == nil && p.act == o.act && p.half == o.half && p.fixed == o.fixed &&
 		len(p.residuals) == len(o.residuals) && slices.EqualFunc(p.matrices, o.matrices, same)
 }
 
@@ -451,15 +444,8 @@ func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel
 	case p.beside != nil:
 		y = lane.GLU(b, p.spec.act, y)(residuals[0])
 		residuals = residuals[1:]
-	case p.spec.act != "":
-		y = lane.Relu2(b, y)
-	}
-	if p.spec.scale != nil {
-		factor := p.factor
-		if p.by != nil {
-			factor = b.Mul(p.by.Load(kernel.F32, 0), factor)
-		}
-		y = b.Mul(y, factor)
+	case p.spec.after != nil:
+		y = epilogues[p.spec.after.Kind.Name].apply(b, y, p.after)
 	}
 	at := b.Add(b.Mul(row, p.width), col)
 	for _, r := range residuals {

@@ -125,14 +125,18 @@ func (m *match) body(ops []*ir.Op) bool {
 		return m.takeRing(ops)
 	}
 	for _, op := range ops {
-		if take := steps[op.Kind.Name]; take == nil || !take(m, op) {
+		take := steps[op.Kind.Name]
+		if _, is := epilogues[op.Kind.Name]; is {
+			take = (*match).epilogue
+		}
+		if take == nil || !take(m, op) {
 			return false
 		}
 	}
 	return true
 }
 
-// steps are the projections and the ops behind them.
+// steps are the projections and the ops behind them, but for epilogues.
 var steps = map[string]func(m *match, op *ir.Op) bool{
 	"topk":          (*match).topK,
 	"linear":        (*match).linear,
@@ -140,8 +144,6 @@ var steps = map[string]func(m *match, op *ir.Op) bool{
 	"expert_bias":   (*match).expertBias,
 	"slice":         (*match).slice,
 	"glu":           (*match).glu,
-	"relu2":         (*match).relu2,
-	"scale":         (*match).scale,
 	"workspace":     (*match).sums,
 	"half":          (*match).round,
 	"tile":          (*match).tile,
@@ -187,24 +189,6 @@ func (m *match) glu(op *ir.Op) bool {
 func (m *match) ofExact(v *ir.Value) bool {
 	rows, ok := site.ExtentOf(m.s, v)
 	return ok && rows.Exact
-}
-
-func (m *match) relu2(op *ir.Op) bool {
-	p := m.making(op.Args[0])
-	if p == nil || !p.plain() || !m.ofExact(op.Result) {
-		return false
-	}
-	p.act, p.result = "relu2", op.Result
-	return true
-}
-
-func (m *match) scale(op *ir.Op) bool {
-	p := m.making(op.Args[0])
-	if p == nil || !p.plain() || p.slots > 0 || !m.ofExact(op.Result) {
-		return false
-	}
-	p.scale, p.result = op, op.Result
-	return true
 }
 
 // sums takes room for those of split-K products.
