@@ -292,6 +292,11 @@ func withoutCode(words []uint32) []uint32 {
 // goodPlan is a plan of gopher that the checker takes.
 func goodPlan(t *testing.T, name string, rows int) *plans.Plan {
 	t.Helper()
+	return goodPlanOf(t, name, frontend.Options{KV: ir.F16, MaxRows: rows})
+}
+
+func goodPlanOf(t *testing.T, name string, o frontend.Options) *plans.Plan {
+	t.Helper()
 	on, err := target.Lookup(name)
 	if err != nil {
 		t.Fatal(err)
@@ -301,7 +306,7 @@ func goodPlan(t *testing.T, name string, rows int) *plans.Plan {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	plan := emit(t, f, on, frontend.Options{KV: ir.F16, MaxRows: rows})
+	plan := emit(t, f, on, o)
 	if err := codegen.Derivable(plan); err != nil {
 		t.Fatal(err)
 	}

@@ -132,6 +132,9 @@ func lower(ctx context.Context, src Source, o Options, stop ir.Stage, choose fun
 			return nil, nil, err
 		}
 	}
+	if o.Target.Backend == plans.CPU && p.Global(ir.StepPages) != nil {
+		return nil, nil, ir.Unsupported("target %s: processors hold the caches of each sequence side by side, not in pages", o.Target.Name)
+	}
 	rows := 0
 	for _, f := range p.Funcs {
 		rows = max(rows, f.Rows)

@@ -10,6 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/objects"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -90,7 +91,7 @@ func (c *derivation) weights() error {
 		return err
 	}
 	for _, g := range c.have.Program.Globals {
-		if g.Layout != want[g] {
+		if g.Class == ir.Weight && g.Layout != want[g] {
 			c.add("", g.Name, "the weight has layout %q, want %q", g.Layout, want[g])
 		}
 	}

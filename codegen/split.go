@@ -69,14 +69,22 @@ func splitOp(b *ir.Builder, g *ir.Group, at, n, rows, block, least int) (*ir.Op,
 	if least > 0 {
 		attrs = append(attrs, ir.Attr{Name: "least", Value: int64(least)})
 	}
-	part, err := b.Make("attention_split", attrs, op.Args[:5]...)
+	args := slices.Clone(op.Args[:5])
+	if table := op.Table(); table != nil {
+		args = append(args, table)
+	}
+	part, err := b.Make("attention_split", attrs, args...)
 	if err != nil {
 		return nil, err
+	}
+	args = []*ir.Value{part.Result}
+	if sinks := op.Sinks(); sinks != nil {
+		args = append(args, sinks)
 	}
 	merge, err := b.Make("attention_merge", ir.Attrs{
 		{Name: "head_dim", Value: int64(op.Attrs.Int("head_dim"))},
 		{Name: "heads", Value: int64(op.Attrs.Int("heads"))}, {Name: "splits", Value: int64(n)},
-	}, append([]*ir.Value{part.Result}, op.Args[5:]...)...) // which takes the sinks, too
+	}, args...)
 	if err != nil {
 		return nil, err
 	}

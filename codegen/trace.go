@@ -21,18 +21,22 @@ func Trace(ctx context.Context, plan *plans.Plan, f *gguf.File, t *target.Target
 	if !ok {
 		kv = ir.F16 // of a model that has no cache
 	}
-	p, err := Import(f, frontend.Options{Ctx: plan.Header.Ctx, Slots: plan.Header.Slots, KV: kv})
+	o := frontend.Options{Ctx: plan.Header.Ctx, Slots: plan.Header.Slots, KV: kv}
+	if k := plan.Paged(); k != nil {
+		o.Page, o.Pool = k.Page, (k.Pages-1)*k.Page
+	}
+	p, err := Import(f, o)
 	if err != nil {
 		return nil, false, err
 	}
 	p.Path = plan.Program.Path // the file may have moved
 	trace = &report.Trace{}
 	trace.Add(report.Pass{Name: "import", Stage: p.Stage.String(), Doc: "the model as the frontend built it"}, p)
-	o := Options{Target: t, Choice: c, Dump: func(s passes.Snapshot) error {
+	lower := Options{Target: t, Choice: c, Dump: func(s passes.Snapshot) error {
 		trace.Add(report.Pass{Name: s.Pass.Name, Stage: s.Pass.Stage.String(), Doc: s.Pass.Doc}, p)
 		return ctx.Err()
 	}}
-	if _, _, err = Lower(ctx, Source{Program: p}, o, ir.Place); err != nil {
+	if _, _, err = Lower(ctx, Source{Program: p}, lower, ir.Place); err != nil {
 		return nil, false, err
 	}
 	return trace, ir.Print(p) == ir.Print(plan.Program), nil

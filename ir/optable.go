@@ -325,17 +325,18 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name: "kvwrite",
-		Doc: "cache[slot[r]][pos[r] mod P] = x[r], rounded to the cache's dtype; P is the positions of the cache. f16: to nearest, ties to even. q8_0: each block of 32 elements, " +
+		Doc: "cache[slot[r]][pos[r] mod P] = x[r], rounded to the cache's dtype; P is the positions of the cache; of a cache in pages of P positions, cache[pages[slot[r]][pos[r] / P]][pos[r] mod P]. f16: to nearest, ties to even. q8_0: each block of 32 elements, " +
 			"in float32: d = max|x| * (1/127), and the block stores d rounded to the nearest f16; a code has the sign of x and the magnitude " +
 			"floor(|x|*i + 1/2), where i = 0 if that f16 is 0; otherwise i starts as the float32 with the bits 0x7ef311c7 - bits(d), and i = i + i*(1 - d*i) runs four times. " +
 			"q4_0: likewise with d = max|x| * (1/8), and s = -1 if some x equals max|x|, else 1; the stored f16 has the sign of s; a code is min(15, floor(x*s*i + 17/2)) - 8",
-		Params: []string{"x", "pos", "slot", "cache"},
-		Slots:  RowSlot,
-		Writes: []int{3},
-		Keeps:  []Kept{{Arg: 3, Class: KV}},
-		Fusion: PerHead,
-		Flops:  noFlops,
-		Error:  exact,
+		Params:   []string{"x", "pos", "slot", "cache", "pages"},
+		Optional: 1,
+		Slots:    RowSlot,
+		Writes:   []int{3},
+		Keeps:    []Kept{{Arg: 3, Class: KV}},
+		Fusion:   PerHead,
+		Flops:    noFlops,
+		Error:    exact,
 		Infer: func(op *Op) (Type, error) {
 			x, c := op.Args[0].Type, op.Args[3].Type
 			if err := isRows(x); err != nil {
@@ -347,6 +348,9 @@ var denseOps = []*OpKind{
 			if err := isCached(c); err != nil {
 				return Type{}, err
 			}
+			if err := op.inPages(op.Args[3]); err != nil {
+				return Type{}, err
+			}
 			return Type{}, areRowIndices(x.Shape[0], op.Args[1], op.Args[2])
 		},
 	},
@@ -354,17 +358,17 @@ var denseOps = []*OpKind{
 		Name: "attention",
 		Doc: "head h of row r: softmax of scale * q . k[slot[r]][p] over p <= pos[r] (with a window also p > pos[r] - window), times v[slot[r]][p]; " +
 			"sinks add exp(sinks[h]) to the sum that the softmax divides by; " +
-			"head h reads KV head h / (heads / kv_heads); position p of a cache of P positions is at p mod P; if q is f16, a kernel may round the weights of the softmax and the elements of q8_0 to f16",
-		Params:   []string{"q", "k", "v", "pos", "slot", "sinks"},
-		Optional: 1,
+			"head h reads KV head h / (heads / kv_heads); position p of a cache of P positions is at p mod P, of one in pages of P positions in page pages[slot[r]][p / P]; if q is f16, a kernel may round the weights of the softmax and the elements of q8_0 to f16",
+		Params:   []string{"q", "k", "v", "pos", "slot", "sinks", "pages"}, // pages follow slot where there are no sinks
+		Optional: 2,
 		Slots:    RowSlot,
 		Attrs:    attentionAttrs,
 		Keeps:    attended,
 		Flops:    attentionFlops,
 		Error:    attentionTerms,
 		Infer: func(op *Op) (Type, error) {
-			if len(op.Args) == 6 && !isVector(op.Args[5].Type, Dim(op.Attrs.Int("heads"))) {
-				return Type{}, fmt.Errorf("sinks %s are not one for each head", op.Args[5].Type)
+			if sinks := op.Sinks(); sinks != nil && !isVector(sinks.Type, Dim(op.Attrs.Int("heads"))) {
+				return Type{}, fmt.Errorf("sinks %s are not one for each head", sinks.Type)
 			}
 			return MakeType(F32, op.Args[0].Type.Shape...), checkAttention(op)
 		},
@@ -373,12 +377,13 @@ var denseOps = []*OpKind{
 		Name: "attention_split",
 		Doc: "attention over `splits` ranges of p. For each `rows` rows: n = their largest pos + 1, b = the first p that one of them sees, rounded down to a multiple of block, " +
 			"and step = (n-b)/splits, rounded up to a multiple of block, or least if that is more. Split s covers the positions of [b+s*step, b+(s+1)*step) that row r sees. Result per head and split: head_dim sums of exp(score-m)*v, then m = max score (-1e30 if the range is empty), then sum of exp(score-m)",
-		Params: []string{"q", "k", "v", "pos", "slot"},
-		Slots:  RowSlot,
-		Attrs:  append(slices.Clip(attentionAttrs), intAttr("splits"), intAttr("block"), intAttr("rows"), AttrSpec{Name: "least", Kind: IntAttr, Optional: true}),
-		Keeps:  attended,
-		Flops:  attentionFlops,
-		Error:  attentionTerms,
+		Params:   []string{"q", "k", "v", "pos", "slot", "pages"},
+		Optional: 1,
+		Slots:    RowSlot,
+		Attrs:    append(slices.Clip(attentionAttrs), intAttr("splits"), intAttr("block"), intAttr("rows"), AttrSpec{Name: "least", Kind: IntAttr, Optional: true}),
+		Keeps:    attended,
+		Flops:    attentionFlops,
+		Error:    attentionTerms,
 		Infer: func(op *Op) (Type, error) {
 			if err := checkAttention(op); err != nil {
 				return Type{}, err
@@ -609,7 +614,10 @@ func checkAttention(op *Op) error {
 			return fmt.Errorf("cache %s: heads of %d are not whole blocks of %d", c, hd, c.DType.Block())
 		}
 	}
-	if p := k.Shape[1]; p != L && (p <= 0 || op.Attrs.Int("window") == 0) {
+	if err := op.inPages(op.Args[1], op.Args[2]); err != nil {
+		return err
+	}
+	if p := k.Shape[1]; op.Table() == nil && p != L && (p <= 0 || op.Attrs.Int("window") == 0) {
 		return fmt.Errorf("cache %s is a ring, and rows see all positions", k)
 	}
 	return areRowIndices(q.Shape[0], op.Args[3], op.Args[4])
@@ -618,7 +626,7 @@ func checkAttention(op *Op) error {
 // checkRing checks that no row of a step overwrites what another one sees in a ring.
 func checkRing(op *Op, rows int) error {
 	for _, k := range op.Kind.Keeps {
-		if k.Class != KV || k.Sees == nil {
+		if k.Class != KV || k.Sees == nil || op.Args[k.Arg].Paged() {
 			continue
 		}
 		p, window := op.Args[k.Arg].Type.Shape[1], k.Sees(op)

@@ -74,7 +74,7 @@ type Value struct {
 	Class  Class
 	Type   Type
 	Attrs  Attrs  // of a Table global: how to compute it
-	Layout string // of a Weight from stage fuse on: how it lies on the device, by a name of package layout
+	Layout string // of a Weight from stage fuse on: how it lies on the device, by a name of package layout; of a KV PagesLayout or nothing
 	Def    *Op    // the op that produces it; nil for globals
 	Offset int64  // byte offset in the arena from stage place on, else -1
 }

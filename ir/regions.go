@@ -8,10 +8,11 @@ const (
 	KeepPositions Keep = iota // a row for each position of the context
 	KeepRing                  // rows for the newest positions: position p is in row p mod rows
 	KeepState                 // one row: what all positions so far add up to
+	KeepPages                 // a row for each position of the context, in pages that a block table names
 	numKeeps
 )
 
-var keepNames = [numKeeps]string{"positions", "ring", "state"}
+var keepNames = [numKeeps]string{"positions", "ring", "state", "pages"}
 
 func (k Keep) String() string { return keepNames[k] }
 
@@ -32,6 +33,8 @@ type Region struct {
 	Rows      int // of a sequence
 	Window    int // newest positions that a row of a step sees there, its own among them; 0: all that are there
 	Back      int // positions that a sequence can go back from any other and still find what it sees
+	Page      int // positions of a page; 0: rows of a sequence lie side by side
+	Pages     int // that there are, all sequences' and one that is nobody's
 }
 
 // Kept is an operand of an op that lasts from step to step, and what the op does there.
@@ -82,6 +85,10 @@ func (p *Program) Regions() map[*Value]Region {
 				if v.Type.Shape[1] == L {
 					r.Keep = KeepPositions
 				}
+				if v.Paged() {
+					r.Page, r.Pages = int(v.Type.Shape[1]), int(v.Type.Shape[0])
+					r.Keep, r.Sequences, r.Rows = KeepPages, p.Slots, PagesOf(p.Ctx, r.Page)*r.Page
+				}
 				if k.Sees != nil {
 					if w := k.Sees(op); w == 0 || read[v] && r.Window == 0 {
 						r.Window = 0
@@ -104,7 +111,7 @@ func (p *Program) Regions() map[*Value]Region {
 // back is Back of the rest of r.
 func (r Region) back() int {
 	switch {
-	case r.Keep == KeepPositions:
+	case r.Keep == KeepPositions || r.Keep == KeepPages:
 		return r.Rows
 	case r.Keep == KeepState || r.Window == 0:
 		return 0

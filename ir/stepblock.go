@@ -9,6 +9,7 @@ const (
 	StepN     = "n"     // i32[1]: rows of this step
 	StepOut   = "out"   // i32[ring]: chosen ids
 	StepCount = "count" // i32[1]: how many ids were chosen; the next one goes to out[count mod ring]
+	StepPages = "pages" // i32[slots, pages of a sequence]: the block table, where caches lie in pages
 
 	// Arrivals counts the workgroups of a last-block reduction. No two dispatches may count at once.
 	Arrivals = "arrivals"

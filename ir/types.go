@@ -99,8 +99,8 @@ func (t Type) Positions(ctx int) int {
 	return int(t.Shape[1])
 }
 
-// Place is the row of a cache or ring of type t in which a sequence's position lies when L is ctx. Readers and writers
-// ask nobody else: what has fewer rows than there are positions is a ring.
+// Place is the row of a cache or ring of type t in which a sequence's position lies when L is ctx, but of a cache in
+// pages (see PageTable.Row): what has fewer rows than there are positions is a ring.
 func (t Type) Place(ctx, sequence, position int) int {
 	rows := t.Positions(ctx)
 	return sequence*rows + position%rows

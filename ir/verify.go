@@ -43,6 +43,7 @@ func VerifyStructure(p *Program) error {
 	}
 	names := map[string]bool{}
 	globals := map[*Value]bool{}
+	var paged *Value // the first
 	for _, g := range p.Globals {
 		if g.Name == "" || names[g.Name] {
 			return fmt.Errorf("verify: global %q: empty or repeated name", g.Name)
@@ -52,12 +53,20 @@ func VerifyStructure(p *Program) error {
 		if g.Class == Arena {
 			return fmt.Errorf("verify: global @%s: class arena belongs to function values", g.Name)
 		}
-		if g.Layout != "" && g.Class != Weight {
-			return fmt.Errorf("verify: global @%s: class %s has no layout", g.Name, g.Class)
+		if g.Layout != "" && g.Class != Weight && !g.Paged() {
+			return fmt.Errorf("verify: global @%s: class %s has no layout %q", g.Name, g.Class, g.Layout)
 		}
 		err := checkType(g.Type, 1<<20, p.Ctx)
 		if err == nil && g.Class == KV && len(g.Type.Shape) != 3 {
 			err = fmt.Errorf("type %s: a KV cache has slots, positions and elements", g.Type)
+		}
+		if err == nil && g.Paged() {
+			if paged == nil {
+				paged = g
+			}
+			if s, t := g.Type.Shape, paged.Type.Shape; s[0] != t[0] || s[1] != t[1] {
+				err = fmt.Errorf("%d pages of %d positions, @%s has %d of %d", s[0], s[1], paged.Name, t[0], t[1])
+			}
 		}
 		if err == nil {
 			err = g.Attrs.checkFinite()
@@ -118,6 +127,9 @@ func verifyGroup(p *Program, f *Func, g *Group, globals map[*Value]bool, defined
 			return err
 		}
 		if err := checkRing(op, f.Rows); err != nil {
+			return err
+		}
+		if err := checkPages(p, op); err != nil {
 			return err
 		}
 		if op.Kind.Slots == OneSlot && p.Mixes(f) {

@@ -129,7 +129,11 @@ func cachesTable(p *Plan) *table.Table {
 	}
 	for _, l := range order {
 		k := l.kept
-		t.Add(l.space, l.name, count[l], k.Kind, k.Sequences, k.Rows, table.Bytes(k.RowBytes), k.Window, k.Back)
+		keeps := k.Kind
+		if k.Page > 0 {
+			keeps = k.extent()
+		}
+		t.Add(l.space, l.name, count[l], keeps, k.Sequences, k.Rows, table.Bytes(k.RowBytes), k.Window, k.Back)
 	}
 	return t
 }

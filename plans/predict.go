@@ -142,7 +142,7 @@ func FoldSite(site string) string {
 func (p *Plan) cacheRow() int64 {
 	sum := int64(0)
 	for _, r := range p.Memory.KV {
-		if r.Kept.Kind == ir.KeepPositions.String() {
+		if k := r.Kept.Kind; k == ir.KeepPositions.String() || k == ir.KeepPages.String() {
 			sum += r.Kept.RowBytes
 		}
 	}
@@ -163,7 +163,12 @@ func (p *Plan) LargestCtx(memory int64) int {
 	return sort.Search(ir.MaxCtx, func(n int) bool { // n+1 is too large
 		need := table * int64(n+1)
 		for _, r := range p.Memory.KV {
-			need += int64(r.Kept.Sequences) * r.Kept.RowBytes * int64(ir.RingPositions(r.Kept.Window, p.Header.MaxRows, n+1))
+			k := r.Kept
+			rows := k.Sequences * ir.RingPositions(k.Window, p.Header.MaxRows, n+1)
+			if k.Page > 0 {
+				rows = (k.Sequences*ir.PagesOf(n+1, k.Page) + 1) * k.Page
+			}
+			need += k.RowBytes * int64(rows)
 		}
 		return need > rest
 	})

@@ -14,19 +14,57 @@ type Region struct {
 }
 
 // Kept is what a cache or state holds of every sequence for later steps: rows, as ir.Region has them. Row r of sequence
-// s is number s*Rows + r.
+// s is number s*Rows + r; where rows lie in pages, the block table says in which page it is.
 type Kept struct {
-	Kind      string // "positions", "ring" or "state": ir.Keep
+	Kind      string // "positions", "ring", "state" or "pages": ir.Keep
 	Sequences int
 	Rows      int   // of a sequence
 	RowBytes  int64 // of one, in all planes of the region
 	Window    int   // newest positions that a row of a step sees there, its own among them; 0: all that are there
 	Back      int   // positions that a sequence can go back from any other and still find what it sees
+	Page      int   // rows of a page; 0: those of a sequence lie side by side
+	Pages     int   // that the region has, page 0 among them, which is nobody's
 }
 
 // KeptOf returns what the plan says of a region that has so many bytes.
 func KeptOf(r ir.Region, bytes int64) *Kept {
-	return &Kept{r.Keep.String(), r.Sequences, r.Rows, bytes / int64(r.Sequences) / int64(r.Rows), r.Window, r.Back}
+	k := &Kept{r.Keep.String(), r.Sequences, r.Rows, 0, r.Window, r.Back, r.Page, r.Pages}
+	k.RowBytes = bytes / k.rows()
+	return k
+}
+
+// rows is how many the region has.
+func (k *Kept) rows() int64 {
+	if k.Kind == ir.KeepPages.String() {
+		return int64(k.Pages) * int64(k.Page)
+	}
+	return int64(k.Sequences) * int64(k.Rows)
+}
+
+// fits reports whether rows and bytes of one are in range and make the bytes of the region.
+func (k *Kept) fits(bytes int64) bool {
+	if k.Rows <= 0 || k.Rows > 2*ir.MaxCtx || k.RowBytes <= 0 || k.Page < 0 || k.Pages < 0 || k.Pages > maxRegion {
+		return false
+	}
+	n := k.rows()
+	return n > 0 && bytes/n == k.RowBytes && n*k.RowBytes == bytes
+}
+
+// checkPages says what is wrong with the pages of a region, if it keeps such.
+func (k *Kept) checkPages() error {
+	if k.Kind != ir.KeepPages.String() {
+		if k.Page != 0 || k.Pages != 0 {
+			return fmt.Errorf("keeps %s and has %d pages of %d rows", k.Kind, k.Pages, k.Page)
+		}
+		return nil
+	}
+	if err := ir.CheckPage(k.Page); err != nil {
+		return err
+	}
+	if k.Rows%k.Page != 0 || k.Pages <= k.Rows/k.Page {
+		return fmt.Errorf("%d pages of %d rows for sequences of %d rows, beside the page that is nobody's", k.Pages, k.Page, k.Rows)
+	}
+	return nil
 }
 
 // Recurrent reports whether sequences have recurrent state, of which a checkpoint is a copy.
@@ -89,14 +127,17 @@ func validateKept(p *Plan) error {
 			if k == nil {
 				continue
 			}
-			switch _, known := ir.ParseKeep(k.Kind); {
-			case !known:
+			if _, known := ir.ParseKeep(k.Kind); !known {
 				return fmt.Errorf("%s region %q: keeps %q", s.name, r.Name, k.Kind)
+			}
+			if err := k.checkPages(); err != nil {
+				return fmt.Errorf("%s region %q: %w", s.name, r.Name, err)
+			}
+			switch {
 			case k.Sequences != p.Header.Slots:
 				return fmt.Errorf("%s region %q: %d sequences in a plan of %d", s.name, r.Name, k.Sequences, p.Header.Slots)
-			case k.Rows <= 0 || k.Rows > ir.MaxCtx || k.RowBytes <= 0 || r.Bytes/int64(k.Rows)/int64(k.Sequences) != k.RowBytes ||
-				int64(k.Sequences)*int64(k.Rows)*k.RowBytes != r.Bytes:
-				return fmt.Errorf("%s region %q: %d sequences of %d rows of %d bytes are not its %d bytes", s.name, r.Name, k.Sequences, k.Rows, k.RowBytes, r.Bytes)
+			case !k.fits(r.Bytes):
+				return fmt.Errorf("%s region %q: %s of %d bytes are not its %d bytes", s.name, r.Name, k.extent(), k.RowBytes, r.Bytes)
 			case k.Window < 0 || k.Window > ir.MaxCtx || k.Back < 0 || k.Back > k.Rows:
 				return fmt.Errorf("%s region %q: a window of %d and %d positions back in %d rows", s.name, r.Name, k.Window, k.Back, k.Rows)
 			}
@@ -123,6 +164,18 @@ func checkRegions(c *checker) {
 	}
 }
 
+// extent says which rows the region has.
+func (k *Kept) extent() string {
+	if k.Page > 0 {
+		return fmt.Sprintf("%d pages of %d rows", k.Pages, k.Page)
+	}
+	return fmt.Sprintf("%d sequences of %d rows", k.Sequences, k.Rows)
+}
+
 func (k Kept) String() string {
-	return fmt.Sprintf("%s of %d sequences, %d rows of %d bytes, a window of %d, %d positions back", k.Kind, k.Sequences, k.Rows, k.RowBytes, k.Window, k.Back)
+	s := fmt.Sprintf("%s of %d sequences, %d rows of %d bytes, a window of %d, %d positions back", k.Kind, k.Sequences, k.Rows, k.RowBytes, k.Window, k.Back)
+	if k.Page > 0 {
+		s += ", " + k.extent()
+	}
+	return s
 }

@@ -289,7 +289,7 @@ func TestRegionsAreStated(t *testing.T) {
 		}
 	}
 	for rows, good := range map[int]bool{100: true, 99: false, 101: false} { // of 4 bytes: a division alone takes 99
-		p := &Plan{Header: Header{Slots: 2}, Memory: Memory{KV: []Region{{"k", 800, &Kept{"ring", 2, rows, 4, 10, 91}}}}}
+		p := &Plan{Header: Header{Slots: 2}, Memory: Memory{KV: []Region{{"k", 800, &Kept{Kind: "ring", Sequences: 2, Rows: rows, RowBytes: 4, Window: 10, Back: 91}}}}}
 		if err := validateKept(p); good != (err == nil) || err != nil && !strings.Contains(err.Error(), "are not its 800 bytes") {
 			t.Errorf("%d rows: %v", rows, err)
 		}

@@ -19,6 +19,8 @@ type Options struct {
 	Slots   int      // sequences at a time; 0 for 1
 	KV      ir.DType // one of ir.CacheTypes
 	MaxRows int      // rows of a step, at most
+	Page    int      // positions of a page of the caches of several sequences; 0: each sequence's rows lie side by side
+	Pool    int      // positions that the pages of all sequences have, at least those of one; 0: all of each
 }
 
 // DefaultCtx is the context that a plan gets when nobody asks for one: the
@@ -116,6 +118,9 @@ type model struct {
 
 	token, pos, slot, n, out, count *ir.Value
 	weights                         map[string]*ir.Value
+
+	page, pool int       // Options.Page of several sequences, and Options.Pool
+	pages      *ir.Value // the block table, once a cache lies in pages
 }
 
 func newModel(f *gguf.File, a *arch, o Options) (*model, error) {
@@ -135,6 +140,11 @@ func newModel(f *gguf.File, a *arch, o Options) (*model, error) {
 	if c.pooling != noPooling {
 		o.Slots = 1 // texts are read one behind the other
 	}
+	if o.Page > 0 {
+		if err := ir.CheckPage(o.Page); err != nil {
+			return nil, err
+		}
+	}
 	fn := &ir.Func{Name: "forward", Rows: min(o.MaxRows, ctx), Sequences: ir.ManySequences, Run: min(o.MaxRows, ctx)}
 	m := &model{
 		params: c,
@@ -147,6 +157,9 @@ func newModel(f *gguf.File, a *arch, o Options) (*model, error) {
 		},
 		b:       ir.NewBuilder(fn),
 		weights: map[string]*ir.Value{},
+	}
+	if m.p.Slots > 1 {
+		m.page, m.pool = o.Page, o.Pool
 	}
 	rows, one := ir.MakeType(ir.I32, ir.T), ir.MakeType(ir.I32, 1)
 	m.token = m.p.AddGlobal(ir.StepToken, ir.Step, rows)
@@ -287,12 +300,34 @@ func (m *model) unit(x *ir.Value, width int) *ir.Value {
 	return m.op("rmsnorm", ir.Attrs{{Name: "eps", Value: m.eps}, {Name: "group", Value: int64(width)}}, x)
 }
 
-// cache declares a KV cache of one layer.
-func (m *model) cache(name string, d ir.DType, width int) *ir.Value {
+// cache declares a KV cache of one layer, of which rows see a window (0: all positions). It lies in pages if there are
+// some, unless a window bounds what a sequence has there.
+func (m *model) cache(name string, d ir.DType, width, window int) *ir.Value {
 	if m.err != nil {
 		return nil
 	}
-	return m.p.AddGlobal(name, ir.KV, ir.MakeType(d, ir.Dim(m.p.Slots), ir.L, ir.Dim(width)))
+	if m.page == 0 || window > 0 && window < m.p.Ctx {
+		return m.p.AddGlobal(name, ir.KV, ir.MakeType(d, ir.Dim(m.p.Slots), ir.L, ir.Dim(width)))
+	}
+	each := ir.PagesOf(m.p.Ctx, m.page)
+	if m.pages == nil {
+		m.pages = m.p.AddGlobal(ir.StepPages, ir.Step, ir.MakeType(ir.I32, ir.Dim(m.p.Slots), ir.Dim(each)))
+	}
+	pages := m.p.Slots * each
+	if m.pool > 0 {
+		pages = min(pages, max(each, ir.PagesOf(m.pool, m.page)))
+	}
+	c := m.p.AddGlobal(name, ir.KV, ir.MakeType(d, ir.Dim(pages+1), ir.Dim(m.page), ir.Dim(width)))
+	c.Layout = ir.PagesLayout
+	return c
+}
+
+// cached appends an op of caches, the first of which is given, with their block table where they lie in pages.
+func (m *model) cached(kind string, attrs ir.Attrs, cache *ir.Value, args ...*ir.Value) *ir.Value {
+	if m.err == nil && cache.Paged() {
+		args = append(args, m.pages)
+	}
+	return m.op(kind, attrs, args...)
 }
 
 // state declares the float32 state of one layer, per slot.

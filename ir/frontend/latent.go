@@ -86,12 +86,12 @@ func (a *latent) build(l *layer, x *ir.Value) *ir.Value {
 	if l.err == nil && row%l.kv.Block() != 0 {
 		l.err = ir.Unsupported("a KV cache of %s holds heads of whole blocks of %d, not of %d", l.kv, l.kv.Block(), row)
 	}
-	cache := l.cache(blk+"k", l.kv, row)
-	l.op("kvwrite", nil, join(vector, turnedKey, 1), l.pos, l.slot, cache)
+	cache := l.cache(blk+"k", l.kv, row, 0)
+	l.cached("kvwrite", nil, cache, join(vector, turnedKey, 1), l.pos, l.slot, cache)
 	// Values are the first elements of what is cached; those of the sums behind them are left out.
-	y := l.op("attention", ir.Attrs{
+	y := l.cached("attention", ir.Attrs{
 		{Name: "head_dim", Value: int64(row)}, {Name: "heads", Value: int64(a.heads)}, {Name: "kv_heads", Value: int64(1)}, {Name: "scale", Value: l.scale},
-	}, q, cache, cache, l.pos, l.slot)
+	}, cache, q, cache, cache, l.pos, l.slot)
 	y = a.each(l, l.cut(y, row, 0, a.width), "attn_v_b", a.width, a.value)
 	return l.linear(y, blk+"attn_output", a.heads*a.value, l.embd)
 }

@@ -152,9 +152,9 @@ func (l *layer) attention(q, k, v *ir.Value) *ir.Value {
 		l.err = ir.Unsupported("a KV cache of %s holds heads of whole blocks of %d, not of %d", l.kv, l.kv.Block(), n.dim)
 	}
 	if n.cache == l.i {
-		both := [2]*ir.Value{l.cache(l.blk+"k", l.kv, n.kv*n.dim), l.cache(l.blk+"v", l.kv, n.kv*n.dim)}
-		l.op("kvwrite", nil, k, l.pos, l.slot, both[0])
-		l.op("kvwrite", nil, v, l.pos, l.slot, both[1])
+		both := [2]*ir.Value{l.cache(l.blk+"k", l.kv, n.kv*n.dim, n.window), l.cache(l.blk+"v", l.kv, n.kv*n.dim, n.window)}
+		l.cached("kvwrite", nil, both[0], k, l.pos, l.slot, both[0])
+		l.cached("kvwrite", nil, both[1], v, l.pos, l.slot, both[1])
 		l.caches[l.i] = both
 	}
 	kc, vc := l.caches[n.cache][0], l.caches[n.cache][1]
@@ -173,7 +173,7 @@ func (l *layer) attention(q, k, v *ir.Value) *ir.Value {
 	if l.row.sinks {
 		args = append(args, l.weight(l.blk+"attn_sinks.weight", n.query))
 	}
-	return l.op("attention", attrs, args...)
+	return l.cached("attention", attrs, kc, args...)
 }
 
 // rotate applies the rotary position embedding of a table to every head of x.

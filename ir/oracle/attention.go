@@ -19,7 +19,7 @@ type heads struct {
 	group     int // heads that share a KV head
 	stride    int // of one cached row
 	ctx       int
-	cache     ir.Type
+	places    places
 	window    int // positions that a row sees, itself among them
 	scale     float32
 }
@@ -29,7 +29,7 @@ func newHeads(c *call) (*heads, error) {
 	h := &heads{
 		q: c.arg(0), k: c.arg(1), v: c.arg(2), pos: asInts(c.arg(3)), slot: asInts(c.arg(4)),
 		dim: a.Int("head_dim"), count: a.Int("heads"), ctx: c.prog.Ctx, scale: float32(a.Float("scale")),
-		window: c.prog.Ctx, cache: c.op.Args[1].Type,
+		window: c.prog.Ctx, places: c.places(1),
 	}
 	if w := a.Int("window"); w > 0 {
 		h.window = w
@@ -39,7 +39,15 @@ func newHeads(c *call) (*heads, error) {
 	if err := c.inRange(3, rows, h.ctx); err != nil {
 		return nil, err
 	}
-	return h, c.inRange(4, rows, min(len(h.k), len(h.v))/(h.cache.Positions(h.ctx)*h.stride))
+	if err := c.inRange(4, rows, min(h.places.sequences, c.places(2).sequences)); err != nil {
+		return nil, err
+	}
+	for r := range rows {
+		if err := h.places.has(int(h.slot[r]), h.first(r), int(h.pos[r])); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
 }
 
 // each calls work for every head of every row of the step, in parallel.
@@ -74,7 +82,7 @@ func (h *heads) attend(out, scores []float32, row, head, lo, hi int) (top float3
 	load := func(cache []float32, p int) {
 		for j := range block {
 			// Positions past the end repeat the last one; they weigh nothing.
-			block[j] = cache[first+h.cache.Place(h.ctx, slot, lo+min(p+j, n-1))*h.stride:][:h.dim]
+			block[j] = cache[first+h.places.row(slot, lo+min(p+j, n-1))*h.stride:][:h.dim]
 		}
 	}
 	for p := 0; p < n; p += lanes {
@@ -105,7 +113,7 @@ func attention(c *call) error {
 		return err
 	}
 	y := c.result()
-	sink := sinksOf(c, 5)
+	sink := sinksOf(c, c.op.Sinks())
 	h.each(c, func(scores []float32, row, head int) {
 		out := y[(row*h.count+head)*h.dim:][:h.dim]
 		top, sum := h.attend(out, scores, row, head, h.first(row), int(h.pos[row])+1)
@@ -118,12 +126,12 @@ func attention(c *call) error {
 }
 
 // sinksOf returns what a head's sink adds to a sum of weights that are relative to top:
-// nothing if operand i, the sinks, is missing.
-func sinksOf(c *call, i int) func(head int, top float64) float64 {
-	if len(c.op.Args) <= i {
+// nothing without sinks.
+func sinksOf(c *call, v *ir.Value) func(head int, top float64) float64 {
+	if v == nil {
 		return func(int, float64) float64 { return 0 }
 	}
-	sinks := c.arg(i)
+	sinks := c.floats(v)
 	return func(head int, top float64) float64 { return math.Exp(float64(sinks[head]) - top) }
 }
 
@@ -158,7 +166,11 @@ func ceilDiv(a, b int) int { return (a + b - 1) / b }
 func attentionMerge(c *call) error {
 	a := c.op.Attrs
 	dim, splits, x, y := a.Int("head_dim"), a.Int("splits"), c.arg(0), c.result()
-	sink := sinksOf(c, 1)
+	var sinks *ir.Value
+	if len(c.op.Args) > 1 {
+		sinks = c.op.Args[1]
+	}
+	sink := sinksOf(c, sinks)
 	for i := range c.rows(0) * a.Int("heads") {
 		parts, out := x[i*splits*(dim+2):][:splits*(dim+2)], y[i*dim:][:dim]
 		top := math.Inf(-1)

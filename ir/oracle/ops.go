@@ -195,11 +195,15 @@ func kvwrite(c *call) error {
 	if err := c.inRange(1, rows, c.prog.Ctx); err != nil {
 		return err
 	}
-	if err := c.inRange(2, rows, len(cache)/(c.op.Args[3].Type.Positions(c.prog.Ctx)*k)); err != nil {
+	places := c.places(3)
+	if err := c.inRange(2, rows, places.sequences); err != nil {
 		return err
 	}
 	for r := range rows {
-		out := cache[c.op.Args[3].Type.Place(c.prog.Ctx, int(slot[r]), int(pos[r]))*k:][:k]
+		if err := places.owns(int(slot[r]), int(pos[r])); err != nil {
+			return err
+		}
+		out := cache[places.row(int(slot[r]), int(pos[r]))*k:][:k]
 		copy(out, x[r*k:(r+1)*k])
 		switch cacheType {
 		case ir.F16:

@@ -14,7 +14,7 @@ import (
 //   - the scales, f16, as [slots, width/32, positions]: what consecutive positions have
 //     for the same elements lies together, and who reads a head reads no other's.
 //
-// Caches of other types lie as their type says.
+// Caches of other types lie as their type says. Of a cache in pages each page lies so, as if it was a slot alone.
 
 // A cacheCodes is how the codes of a block lie on the device and in a row.
 type cacheCodes struct{ toDevice, toRow func(dst, src []byte) }
@@ -54,21 +54,39 @@ var codeAt = [4]int{0, 2, 1, 3}
 
 const codeBias = 128
 
-// CacheToDevice returns what rows, the blocks of a whole cache of type t with that
-// many positions, are on the device.
-func CacheToDevice(t ir.Type, positions int, rows []byte) ([]byte, error) {
-	return moveCache(t, positions, rows, func(device, rows *cacheBlock) {
+// CacheToDevice returns what rows, the blocks of a whole cache in a context of ctx positions, are on the device.
+func CacheToDevice(v *ir.Value, ctx int, rows []byte) ([]byte, error) {
+	return moveParts(v, ctx, rows, func(device, rows *cacheBlock) {
 		copy(device.scale, rows.scale)
-		cacheFormats[t.DType].toDevice(device.codes, rows.codes)
+		cacheFormats[v.Type.DType].toDevice(device.codes, rows.codes)
 	}, false)
 }
 
 // CacheFromDevice is the inverse of CacheToDevice.
-func CacheFromDevice(t ir.Type, positions int, device []byte) ([]byte, error) {
-	return moveCache(t, positions, device, func(device, rows *cacheBlock) {
+func CacheFromDevice(v *ir.Value, ctx int, device []byte) ([]byte, error) {
+	return moveParts(v, ctx, device, func(device, rows *cacheBlock) {
 		copy(rows.scale, device.scale)
-		cacheFormats[t.DType].toRow(rows.codes, device.codes)
+		cacheFormats[v.Type.DType].toRow(rows.codes, device.codes)
 	}, true)
+}
+
+// pageType is the type of a page of a cache that lies in pages: a slot with as many positions.
+func pageType(t ir.Type) ir.Type { return ir.MakeType(t.DType, 1, t.Shape[1], t.Last()) }
+
+// moveParts is moveCache for the whole of a cache or, if it lies in pages, for each of them.
+func moveParts(v *ir.Value, ctx int, src []byte, move func(device, rows *cacheBlock), fromDevice bool) ([]byte, error) {
+	if !v.Paged() {
+		return moveCache(v.Type, v.Type.Positions(ctx), src, move, fromDevice)
+	}
+	pages, dst := int(v.Type.Shape[0]), make([]byte, 0, len(src))
+	for i := range pages {
+		part, err := moveCache(pageType(v.Type), int(v.Type.Shape[1]), src[len(src)*i/pages:len(src)*(i+1)/pages], move, fromDevice)
+		if err != nil {
+			return nil, err
+		}
+		dst = append(dst, part...)
+	}
+	return dst, nil
 }
 
 // cacheBlock is the parts of one block.

@@ -19,7 +19,7 @@ func TestCache(t *testing.T) {
 		{ir.Q4_0, func(b []byte, i int) byte { return b[i/2] >> (i % 2 * 4) & 15 }, func(b []byte, i int) byte { return b[i%16] >> (i / 16 * 4) & 15 }},
 	} {
 		t.Run(c.typ.String(), func(t *testing.T) {
-			typ, block := ir.MakeType(c.typ, 2, ir.L, 64), c.typ.BlockBytes()
+			typ, block := &ir.Value{Class: ir.KV, Type: ir.MakeType(c.typ, 2, ir.L, 64)}, c.typ.BlockBytes()
 			rows := make([]byte, 12*block)
 			for i := range rows {
 				rows[i] = byte(i * 7)

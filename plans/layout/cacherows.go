@@ -5,6 +5,17 @@ import "github.com/zincc-dev/zincc/ir"
 // Range is bytes of a buffer.
 type Range struct{ Offset, Bytes int64 }
 
+// PageRows lists the bytes of the first n rows of a page of a cache of type t, [pages, rows, width], as it lies on the
+// device.
+func PageRows(t ir.Type, page, n int) []Range {
+	one := pageType(t)
+	list := CacheRows(one, int(t.Shape[1]), 0, 0, n)
+	for i := range list {
+		list[i].Offset += int64(page) * one.DType.Bytes(int64(t.Shape[1]*t.Last()))
+	}
+	return list
+}
+
 // CacheRows lists the bytes of rows [from, to) of a sequence in a cache of type t, [sequences, rows, width], as it lies
 // on the device: one range, or with scales apart one more for each block of a row.
 func CacheRows(t ir.Type, rows, sequence, from, to int) []Range {

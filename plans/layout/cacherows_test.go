@@ -11,7 +11,7 @@ func TestCacheRows(t *testing.T) {
 	const sequences, positions, width = 3, 10, 64
 	for _, d := range []ir.DType{ir.F16, ir.F32, ir.Q8_0, ir.Q4_0} {
 		of := ir.MakeType(d, sequences, ir.L, width)
-		row := d.Bytes(width)
+		cache, row := &ir.Value{Class: ir.KV, Type: of}, d.Bytes(width)
 		for _, c := range [][3]int{{0, 0, 10}, {1, 0, 3}, {1, 4, 9}, {2, 9, 10}, {2, 5, 5}} {
 			sequence, from, to := c[0], c[1], c[2]
 			rows := make([]byte, sequences*positions*row)
@@ -19,11 +19,11 @@ func TestCacheRows(t *testing.T) {
 			for i := range want {
 				want[i] = byte(1 + i%200)
 			}
-			device, err := CacheToDevice(of, positions, rows)
+			device, err := CacheToDevice(cache, positions, rows)
 			if err != nil {
 				t.Fatal(err)
 			}
-			none, err := CacheToDevice(of, positions, make([]byte, len(rows)))
+			none, err := CacheToDevice(cache, positions, make([]byte, len(rows)))
 			if err != nil {
 				t.Fatal(err)
 			}

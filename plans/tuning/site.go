@@ -18,8 +18,14 @@ func SiteOf(f *ir.Func, g *ir.Group) string {
 	for _, op := range g.Ops {
 		words := []string{op.Kind.Name}
 		outside := false
+		table := op.Table()
 		for _, a := range op.Args {
-			if a.Def == nil || !slices.Contains(g.Ops, a.Def) {
+			switch {
+			case a == table && table != nil: // what is best does not depend on where positions lie
+			case a.Paged():
+				t := ir.MakeType(a.Type.DType, table.Type.Shape[0], ir.L, a.Type.Last())
+				words, outside = append(words, t.String()), true
+			case a.Def == nil || !slices.Contains(g.Ops, a.Def):
 				words, outside = append(words, a.Type.String()), true
 			}
 		}

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/internal/contents"
@@ -120,6 +121,11 @@ func (x *Executor) Write(name string, data []int32) error {
 	r, ok := x.memory.regions[name]
 	if !ok || r.buf != x.memory.step || int64(4*len(data)) > r.bytes {
 		return fmt.Errorf("%d values do not fit region %q of the step block", len(data), name)
+	}
+	if name == ir.StepPages { // kernels follow it without a look at how many there are
+		if err := x.plan.CheckTable(data); err != nil {
+			return err
+		}
 	}
 	copy(contents.Numbers[int32](x.memory.block[r.at:]), data)
 	for _, s := range x.seats {

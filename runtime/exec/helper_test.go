@@ -78,14 +78,27 @@ func toyPlan() *plans.Plan {
 
 const stateBytes = 4096
 
+// pagedPlan is toyPlan with a cache of 4 pages, of which sequences have two.
+func pagedPlan() *plans.Plan {
+	p := toyPlan()
+	p.Memory.KV = []plans.Region{{Name: "cache", Bytes: 4 * 64 * 4, Kept: &plans.Kept{Kind: "pages", Sequences: 2, Rows: 128, RowBytes: 4, Page: 64, Pages: 4}}}
+	p.Memory.Step = append(p.Memory.Step, plans.Region{Name: "pages", Bytes: 16})
+	return p
+}
+
 // open makes an executor of toyPlan on a fake device, which change may change first.
 func open(t *testing.T, change func(d *fake.Device)) (*Executor, *fake.Device) {
+	t.Helper()
+	return openPlan(t, toyPlan(), change)
+}
+
+func openPlan(t *testing.T, p *plans.Plan, change func(d *fake.Device)) (*Executor, *fake.Device) {
 	t.Helper()
 	d := fake.New(kernels)
 	if change != nil {
 		change(d)
 	}
-	x, err := New(t.Context(), d, toyPlan(), nil, nil)
+	x, err := New(t.Context(), d, p, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/internal/contents"
@@ -228,6 +229,9 @@ func (m *memory) placeRegions(plan *plans.Plan) error {
 		return err
 	}
 	m.block = make([]byte, step)
+	if k := plan.Paged(); k != nil {
+		copy(contents.Numbers[int32](m.block[m.regions[ir.StepPages].at:]), plan.OwnPages(k.Pages).Entries)
+	}
 	for _, r := range plan.Memory.Step {
 		p := m.regions[r.Name]
 		p.buf = m.step

@@ -314,6 +314,28 @@ func steps(t *testing.T, d *fake.Device) error {
 	return nil
 }
 
+// TestBlockTable: at first each slot has pages of its own, as far as there are some. A table that the host writes is
+// the device's behind the next submission.
+func TestBlockTable(t *testing.T) {
+	x, _ := openPlan(t, pagedPlan(), nil)
+	for _, table := range [][]int32{{1, 2, 3, 4}, {1, -1}, make([]int32, 5)} {
+		if err := x.Write("pages", table); err == nil {
+			t.Errorf("block table %d of 4 pages is written", table)
+		}
+	}
+	for _, want := range [][]int32{{1, 2, 3, 0}, {3, 0, 3, 1}} {
+		if want[0] == 3 {
+			check(t, x.Write("pages", want))
+		}
+		check(t, x.Write("token", []int32{5}))
+		check(t, runtime.Run(t.Context(), x, &x.plan.Entries[0], 1))
+		got, err := x.Ints("pages")
+		if check(t, err); !slices.Equal(got, want) {
+			t.Errorf("the device has block table %d, want %d", got, want)
+		}
+	}
+}
+
 // TestRefuses: what does not fit the plan is an error.
 func TestRefuses(t *testing.T) {
 	x, _ := open(t, nil)

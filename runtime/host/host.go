@@ -43,6 +43,9 @@ func New(ctx context.Context, plan *plans.Plan, src *plans.Source) (*Executor, e
 		return nil, err
 	}
 	x := &Executor{plan: plan, src: src, machine: m, io: map[string]region{}}
+	if k := plan.Paged(); k != nil {
+		copy(m.Ints(plan.Program.Global(ir.StepPages)), plan.OwnPages(k.Pages).Entries)
+	}
 	for _, g := range plan.Program.Globals {
 		if g.Class == ir.Step || g.Class == ir.KV || g.Class == ir.State {
 			x.io[g.Name] = region{v: g}
@@ -75,6 +78,11 @@ func (x *Executor) Write(name string, data []int32) error {
 	dst := x.machine.Ints(r.v)
 	if len(dst) < len(data) {
 		return fmt.Errorf("region %q holds %d values, not %d", name, len(dst), len(data))
+	}
+	if name == ir.StepPages {
+		if err := x.plan.CheckTable(data); err != nil {
+			return err
+		}
 	}
 	copy(dst, data)
 	return nil

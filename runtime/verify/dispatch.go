@@ -122,6 +122,9 @@ func (d *dispatch) load(ctx context.Context) error {
 
 // loadCache copies of a cache what the step's sequences hold.
 func (d *dispatch) loadCache(ctx context.Context, v *ir.Value) error {
+	if v.Paged() {
+		return d.copyIn(ctx, v, 0, len(d.held(v)))
+	}
 	w := int(v.Type.Last())
 	for _, slot := range d.step.sequences() {
 		positions := d.positions(v)
@@ -130,6 +133,15 @@ func (d *dispatch) loadCache(ctx context.Context, v *ir.Value) error {
 		}
 	}
 	return nil
+}
+
+// table is the block table, of which the oracle has a copy.
+func (d *dispatch) table() ir.PageTable {
+	g := d.plan.Program.Global(ir.StepPages)
+	if g == nil {
+		return ir.PageTable{}
+	}
+	return d.plan.Program.TableOf(d.machine.Ints(g))
 }
 
 // positions is how many positions of a sequence a cache has.
@@ -206,11 +218,11 @@ func (d *dispatch) readCache(ctx context.Context, v *ir.Value) ([]byte, error) {
 	if err := d.dev.Read(ctx, place(d.step.entry.Name, v), raw); err != nil {
 		return nil, err
 	}
-	return layout.CacheFromDevice(v.Type, d.positions(v), raw)
+	return layout.CacheFromDevice(v, d.plan.Header.Ctx, raw)
 }
 
 func (d *dispatch) overwriteCache(ctx context.Context, v *ir.Value, rows []byte) error {
-	raw, err := layout.CacheToDevice(v.Type, d.positions(v), rows)
+	raw, err := layout.CacheToDevice(v, d.plan.Header.Ctx, rows)
 	if err != nil {
 		return err
 	}
@@ -226,7 +238,7 @@ func (d *dispatch) loadCaches(ctx context.Context) error {
 		v := op.Args[3]
 		c := cache{value: v, source: op.Args[0]}
 		for _, r := range d.step.rows {
-			c.rows = append(c.rows, v.Type.Place(d.plan.Header.Ctx, int(r.Slot), int(r.Pos)))
+			c.rows = append(c.rows, d.table().Row(v, d.plan.Header.Ctx, int(r.Slot), int(r.Pos)))
 		}
 		var err error
 		if c.before, err = d.read(ctx, v, 0, len(d.machine.Floats(v))); err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/zincc-dev/zincc/internal/printable"
 	"github.com/zincc-dev/zincc/ir"
@@ -12,6 +11,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/layout"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/internal/contents"
 	"github.com/zincc-dev/zincc/runtime/step"
 )
 
@@ -152,20 +152,39 @@ func (w *watch) written(ctx context.Context, e *plans.Entry, v *ir.Value) ([]flo
 	}
 	switch v.Class {
 	case ir.KV:
-		positions := v.Type.Positions(w.plan.Header.Ctx)
-		if raw, err = layout.CacheFromDevice(v.Type, positions, raw); err != nil {
+		table, err := w.table(ctx, e)
+		if err != nil {
+			return nil, err
+		}
+		if raw, err = layout.CacheFromDevice(v, w.plan.Header.Ctx, raw); err != nil {
 			return nil, err
 		}
 		row := v.Type.DType.Bytes(int64(v.Type.Last()))
 		n = int64(v.Type.Last()) * int64(rows)
-		from := int64(int(w.block.Rows[0].Pos)%positions) * row
-		end := min(from+row*int64(rows), row*int64(positions))
-		raw = append(slices.Clone(raw[from:end]), raw[:row*int64(rows)-(end-from)]...) // a ring goes on at its begin
+		var own []byte
+		for _, r := range w.block.Rows {
+			at := row * int64(table.Row(v, w.plan.Header.Ctx, int(r.Slot), int(r.Pos)))
+			own = append(own, raw[at:at+row]...)
+		}
+		raw = own
 	case ir.State:
 		n /= int64(w.plan.Header.Slots)
 	}
 	data := make([]float32, n)
 	return data, oracle.Decode(data, v.Type.DType, raw[:v.Type.DType.Bytes(n)])
+}
+
+// table reads the block table of caches that lie in pages.
+func (w *watch) table(ctx context.Context, e *plans.Entry) (ir.PageTable, error) {
+	g := w.plan.Program.Global(ir.StepPages)
+	if g == nil {
+		return ir.PageTable{}, nil
+	}
+	raw := make([]byte, 4*g.Type.Shape[0]*g.Type.Shape[1])
+	if err := w.Read(ctx, place(e.Name, g), raw); err != nil {
+		return ir.PageTable{}, err
+	}
+	return w.plan.Program.TableOf(contents.Numbers[int32](raw)), nil
 }
 
 // notNumber returns the index of the first value that is NaN or infinite, or -1.

@@ -107,14 +107,23 @@ func (v *verifier) wanted(e *plans.Entry) bool {
 func (v *verifier) trial(e *plans.Entry, rows int) trial {
 	n := 1
 	if v.plan.Program.Mixes(v.plan.Program.Func(e.Name)) {
-		n = min(rows, v.plan.Header.Slots)
+		n = min(rows, v.slots())
 	}
 	return v.trialOf(e, rows, n)
 }
 
+// slots is how many sequences have places for all of their context when an executor begins.
+func (v *verifier) slots() int {
+	n := v.plan.Header.Slots
+	if k := v.plan.Paged(); k != nil {
+		n = min(n, (k.Pages-1)/(k.Rows/k.Page))
+	}
+	return n
+}
+
 // trialOf is trial for n sequences: of an entry that takes runs shorter than itself, with the longest runs.
 func (v *verifier) trialOf(e *plans.Entry, rows, n int) trial {
-	slots := v.plan.Header.Slots
+	slots := v.slots()
 	rows = min(rows, n*e.Run)
 	s := trial{entry: e}
 	for i := range n {
@@ -131,7 +140,7 @@ func (v *verifier) trialOf(e *plans.Entry, rows, n int) trial {
 // context is the positions that a slot holds before the steps: Options.Context in the last
 // one, fewer in the others, none in the first of several.
 func (v *verifier) context(slot int) int {
-	n := v.plan.Header.Slots
+	n := v.slots()
 	return min(v.opts.Context, v.plan.Header.Ctx) * max(slot, 2-n) / max(n-1, 1)
 }
 

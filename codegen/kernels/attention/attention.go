@@ -19,11 +19,10 @@ type attentionShape struct {
 	gate    headGate
 	headDim int      // a multiple of chunk
 	kv      ir.DType // of both caches
-	slots   int
+	kept    kept
 	heads   int
 	group   int // heads that share a KV head
 	ctx     int
-	ring    int // positions of a sequence in the caches, if they are rings; else 0, for ctx
 	scale   float32
 	window  int       // positions that a row sees; 0 for all
 	sinks   *ir.Value // of the heads; nil if they have none
@@ -38,23 +37,17 @@ func attentionOf(s *site.Site, op *ir.Op, gate headGate) (attentionShape, bool) 
 	rows, ok := site.ExtentOf(s, op.Args[0])
 	shape := attentionShape{
 		rows: rows, gate: gate, headDim: a.Int("head_dim"), kv: k.Type.DType, heads: a.Int("heads"),
-		group: a.Int("heads") / a.Int("kv_heads"), ctx: s.Program.Ctx, ring: ringOf(k),
+		group: a.Int("heads") / a.Int("kv_heads"), ctx: s.Program.Ctx, kept: keptOf(op, k),
 		scale: float32(a.Float("scale")), window: a.Int("window"), wave: s.Target.Wave,
 	}
-	if len(op.Args) > 5 {
-		shape.sinks = op.Args[5]
-	}
-	ok = ok && shape.headDim%chunk == 0 && shape.ring%ringUnit == 0 && v.Type.DType == shape.kv && k.Type.Shape[0] == v.Type.Shape[0]
-	shape.slots = int(k.Type.Shape[0])
+	shape.sinks = op.Sinks()
+	ok = ok && shape.headDim%chunk == 0 && shape.kept.ring%ringUnit == 0 && v.Type.DType == shape.kv && k.Type.Shape[0] == v.Type.Shape[0]
 	return shape, ok && site.Indexable(s, k, 4) && site.Indexable(s, v, 4)
 }
 
 // ringUnit is what positions of a ring are a multiple of: what kernels load of consecutive positions at once lies
 // together.
 const ringUnit = 32
-
-// ringOf returns the positions that a sequence has in a cache that is a ring, else 0.
-func ringOf(cache *ir.Value) int { return max(0, int(cache.Type.Shape[1])) }
 
 // exact reports whether neither q nor the result is f16.
 func (a attentionShape) exact(op *ir.Op) bool {
@@ -67,9 +60,7 @@ func (a attentionShape) key() string {
 	if a.window > 0 {
 		key += " window"
 	}
-	if a.ring > 0 {
-		key += " ring"
-	}
+	key += a.kept.key()
 	if a.sinks != nil {
 		key += " sinks"
 	}
@@ -86,7 +77,8 @@ type attentionArgs struct {
 	heads, group kernel.Value
 	ctx, scale   kernel.Value
 	caches       places
-	window       kernel.Value // if there is one
+	format       *scaledFormat // of the caches; nil if they hold no codes
+	window       kernel.Value  // if there is one
 	sinks        *kernel.Buffer
 	headWidth    kernel.Value // as the shape has it, or a constant that the kernel leaves open
 	kvRow        kernel.Value // chunks of a cached row
@@ -106,12 +98,10 @@ func (d *attentionArgs) declareCaches(a attentionShape, s *site.Signature, op *i
 	d.heads, d.group = s.U32("heads", a.heads, 1, "heads of a row"), s.U32("group", a.group, 1, "heads that share a KV head")
 	d.ctx, d.scale = s.U32("ctx", a.ctx, 4096, "positions of a sequence"), s.F32("scale", float64(a.scale), 1, "factor of the scores")
 	d.caches.ctx = d.ctx
-	if a.scaled() != nil {
-		d.caches.slots = s.U32("slots", a.slots, 1, "sequences in the caches")
+	if d.format = a.scaled(); d.format != nil {
+		a.kept.declareScales(s, &d.caches)
 	}
-	if a.ring > 0 {
-		d.caches.ring = s.U32("ring", a.ring, 1536, "positions of a sequence in the caches, which are rings")
-	}
+	a.kept.declareRows(s, &d.caches)
 	if a.window > 0 {
 		d.window = s.U32("window", a.window, 1024, "positions that a row sees")
 	}

@@ -388,11 +388,11 @@ func (r *coopAttentionRun) fetch(cache *kernel.Buffer, from kernel.Value) func(t
 	b, octets := r.b, r.octets()
 	units := r.headDim / 8 / octets
 	var stores []func(to kernel.Value)
-	n := r.tileKV * units
+	n, tile := r.tileKV*units, r.headAt(from, r.tileKV)
 	for first := 0; first < n; first += r.lanes() {
 		item := b.Add(b.LocalID(), first)
 		p, u := b.Div(item, units), b.Mod(item, units)
-		at := r.at(b, r.base, b.Min(b.Add(from, p), b.Sub(r.end, 1)))
+		at := r.at(b, tile, b.Min(b.Add(from, p), b.Sub(r.end, 1)))
 		load := r.loadOctets(b, r.attentionShape, cache, at, u)
 		store := func(to kernel.Value) {
 			to = b.Add(to, b.Mul(p, r.stride()), b.Mul(u, octets))

@@ -45,10 +45,11 @@ func (r *coopAttentionRun) inPlace(begin, first kernel.Value) {
 func (r *coopAttentionRun) fill(cache *kernel.Buffer, from, to kernel.Value) {
 	b, octets := r.b, r.octets()
 	units := r.headDim / 8 / octets
+	tile := r.headAt(from, r.tileKV)
 	b.For(b.LocalID(), r.tileKV*units, r.lanes(), func(item kernel.Value) {
 		p, u := b.Div(item, units), b.Mod(item, units)
 		first := b.Add(to, b.Mul(p, r.stride()), b.Mul(u, octets))
-		r.fillUnit(cache, from, p, u, func(octet int) kernel.Value { return b.Add(first, octet) })
+		r.fillUnit(cache, tile, from, p, u, func(octet int) kernel.Value { return b.Add(first, octet) })
 	})
 	r.fillDone()
 }

@@ -57,11 +57,12 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 		b.If(b.Or(b.And(writer, own), attended), func() {
 			m.at = pos
 			head := b.Add(b.Mul(i, kvHeads), kvHead)
-			cachedHead := b.Add(b.Mul(r.caches.place(b, r.slot, pos), kvHeads), kvHead)
+			part := r.caches.part(b, r.slot, pos)
+			cachedHead := b.Add(b.Mul(r.caches.place(b, part, pos), kvHeads), kvHead)
 			put := func(which int, cache *kernel.Buffer, fresh freshRows) {
 				var scales kernel.Value
 				if r.scaled() != nil {
-					scales = b.Add(r.scalesOf(b, r.attentionShape, r.slot, kvHead), r.caches.within(b, pos))
+					scales = b.Add(r.scalesOf(b, part, kvHead), r.caches.within(b, pos))
 				}
 				m.make(r.chains[which], head, func(j, v kernel.Value) {
 					var scale kernel.Value
@@ -72,7 +73,11 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 						v, scale = r.scaled().round(b, v)
 					}
 					store := func() {
-						r.scaled().store(cache, b.Add(b.Mul(cachedHead, accesses), j), v)
+						i := b.Mul(cachedHead, accesses)
+						if r.scaled() != nil {
+							i = r.caches.behind(b, part, kvHeads, r.headWidth, i, m.vec*r.format.bits)
+						}
+						r.scaled().store(cache, b.Add(i, j), v)
 						if r.scaled() != nil {
 							storeScale(b, cache, scales, r.caches.rows(), j, scale)
 						}

@@ -114,7 +114,7 @@ func (k *lanesKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 
 		live := b.Min(b.Sub(rows, r.row), r.tile)
 		b.For(0, r.tile, 1, r.start)
-		base := r.cachedHead(b, k.attentionShape, r.slot.Load(kernel.U32, r.row), b.Div(r.head, r.group))
+		base := r.cachedHead(b, r.slot.Load(kernel.U32, r.row), b.Div(r.head, r.group))
 		b.For(r.firstIn(b, r.pos.Load(kernel.U32, r.row), lanesKV), end, lanesKV, func(from kernel.Value) {
 			b.Barrier()
 			r.fill(base, from, end)

@@ -138,7 +138,7 @@ func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int) (fi
 	b.ReturnIf(b.Gt(r.end, r.ctx)) // beyond the cache
 	r.all = r.end
 	slot := r.slot.Load(kernel.U32, r.row)
-	r.base = r.cachedHead(b, r.of.attentionShape, slot, b.Div(r.head, r.group))
+	r.base = r.cachedHead(b, slot, b.Div(r.head, r.group))
 	return first
 }
 
@@ -179,11 +179,19 @@ func (r *promptRun) masked(from, next, first kernel.Value) kernel.Value {
 	return masked
 }
 
-// fillUnit puts unit u of position p into an array, of f16 by a copy that lanes wait for later. Its octets lie there
-// where into says. Positions from end on are the last.
-func (r *promptRun) fillUnit(cache *kernel.Buffer, from, p, u kernel.Value, into func(octet int) kernel.Value) {
+// headAt returns where the head is for a tile of so many positions from `from` on, if they lie in one page.
+func (r *promptRun) headAt(from kernel.Value, positions int) cachedHead {
+	if !r.of.kept.inPages(positions) {
+		return r.base
+	}
+	return r.near(r.b, r.base, r.b.Min(from, r.b.Sub(r.end, 1)))
+}
+
+// fillUnit puts unit u of position p of a tile into an array, of f16 by a copy that lanes wait for later. Its octets
+// lie there where into says. Positions from end on are the last.
+func (r *promptRun) fillUnit(cache *kernel.Buffer, tile cachedHead, from, p, u kernel.Value, into func(octet int) kernel.Value) {
 	b := r.b
-	at := r.at(b, r.base, b.Min(b.Add(from, p), b.Sub(r.end, 1)))
+	at := r.at(b, tile, b.Min(b.Add(from, p), b.Sub(r.end, 1)))
 	if r.of.kv == ir.F16 {
 		cache.Copy(lane.U32x4, r.shared, into(0), b.Add(at.chunks, u))
 		return

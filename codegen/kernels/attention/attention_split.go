@@ -308,6 +308,9 @@ func (k *splitKernel) key() string {
 	if k.merge == nil {
 		key += " whole"
 	}
+	if k.matrices && k.inPages() {
+		key += " tiles"
+	}
 	if k.least() > 0 {
 		key += " least"
 	}

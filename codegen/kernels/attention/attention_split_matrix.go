@@ -76,7 +76,7 @@ const (
 func (k *splitKernel) onMatrices(t *target.Target) bool {
 	blocks := k.headDim / scaled
 	return t.Fragments && t.Wave == fragment.Lanes && k.headDim%64 == 0 && k.headDim <= 256 && k.chains.vec == 4 &&
-		(k.kv == ir.F16 || k.scaled() != nil && (k.ring > 0 || k.ctx%4 == 0)) && (!k.fresh() || blocks%(k.group/MatrixShare(k.op, k.ctx, t)) == 0)
+		(k.kv == ir.F16 || k.scaled() != nil && (k.kept.ring > 0 || k.kept.page > 0 || k.ctx%4 == 0)) && (!k.fresh() || blocks%(k.group/MatrixShare(k.op, k.ctx, t)) == 0)
 }
 
 // MatrixShare is how many heads of a group share a workgroup on matrices, in a plan of so many positions.
@@ -137,10 +137,11 @@ func (r *matrixSums) askFor(first, laneID kernel.Value) {
 	words := r.chunkWords()
 	lines := site.CeilDiv(4*words*r.headDim/chunk, line)
 	alone := b.And(b.Eq(r.split, 0), b.Gt(r.hi, r.at))
+	tile := r.headAt(first)
 	for i := range site.CeilDiv(lines*fragment.Side, r.wave) {
 		at := b.Add(laneID, i*r.wave)
 		p := b.Add(first, b.Div(at, lines))
-		word := b.Add(b.Mul(r.attentionArgs.at(b, r.base, p).chunks, words), b.Mul(b.Mod(at, lines), line/4))
+		word := b.Add(b.Mul(r.attentionArgs.at(b, tile, p).chunks, words), b.Mul(b.Mod(at, lines), line/4))
 		b.If(b.And(alone, b.Lt(p, r.end)), func() {
 			r.k.Prefetch(word)
 			r.v.Prefetch(word)

@@ -178,7 +178,7 @@ type splitRun struct {
 
 // cachedBase returns where the workgroup's KV head is in the caches.
 func (r *splitRun) cachedBase() cachedHead {
-	return r.cachedHead(r.b, r.attentionShape, r.slot, r.b.Div(r.head, r.group))
+	return r.cachedHead(r.b, r.slot, r.b.Div(r.head, r.group))
 }
 
 // inWindow is within where the row sees position p.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 )
@@ -72,32 +73,47 @@ func (r *matrixSums) quadOf(lower kernel.Value) kernel.Value {
 	return b.Add(b.Mul(r.place, 2), lower)
 }
 
+// inPages reports whether the positions that a subgroup has at once lie in one page: splits begin where such tiles do.
+func (k *splitKernel) inPages() bool {
+	return k.kept.inPages(fragment.Side) && (k.merge == nil || k.op.Attrs.Int("block")%fragment.Side == 0)
+}
+
+// headAt returns where the head is for the positions from `from` on that the subgroup has at once.
+func (r *matrixSums) headAt(from kernel.Value) cachedHead {
+	if !r.splitKernel.inPages() {
+		return r.base
+	}
+	return r.near(r.b, r.base, r.b.Min(from, r.last))
+}
+
 func (r *matrixSums) keys(from kernel.Value) tileWords {
 	var w tileWords
+	tile := r.headAt(from)
 	for i := range 2 {
-		w.words = append(w.words, r.loadUnits(r.k, r.keyAt(from, i), keyUnitElements, 4, r.keyUnit))
+		w.words = append(w.words, r.loadUnits(r.k, tile, r.keyAt(from, i), keyUnitElements, 4, r.keyUnit))
 	}
-	w.scales = r.loadScales(r.k, from)
+	w.scales = r.loadScales(r.k, tile, from)
 	return r.refreshed(from, w, r.freshK, keyUnitElements, r.keyAt, r.keyUnit)
 }
 
 func (r *matrixSums) values(from kernel.Value) tileWords {
 	var w tileWords
+	tile := r.headAt(from)
 	for i := range 4 {
-		w.words = append(w.words, r.loadUnits(r.v, r.valueAt(from, i), r.valueUnitElements(), 8, r.valueUnit))
+		w.words = append(w.words, r.loadUnits(r.v, tile, r.valueAt(from, i), r.valueUnitElements(), 8, r.valueUnit))
 	}
-	w.scales = r.loadScales(r.v, from)
+	w.scales = r.loadScales(r.v, tile, from)
 	return r.refreshed(from, w, r.freshV, r.valueUnitElements(), r.valueAt, r.valueUnit)
 }
 
 // Rows of the step may be being written where keys and values are loaded: what is loaded of
 // those, refreshed replaces, and past the end weights are 0.
 
-// loadUnits loads the units of a position, of that many elements, that the lane has of those of
+// loadUnits loads the units of a position of a tile, of that many elements, that the lane has of those of
 // `lanes`.
-func (r *matrixSums) loadUnits(cache *kernel.Buffer, at kernel.Value, elements, lanes int, unit func(i int) kernel.Value) (list []kernel.Value) {
+func (r *matrixSums) loadUnits(cache *kernel.Buffer, tile cachedHead, at kernel.Value, elements, lanes int, unit func(i int) kernel.Value) (list []kernel.Value) {
 	b := r.b
-	first := b.Mul(r.attentionArgs.at(b, r.base, at).chunks, chunk/elements)
+	first := b.Mul(r.attentionArgs.at(b, tile, at).chunks, chunk/elements)
 	bytes := 2 * elements
 	if f := r.scaled(); f != nil {
 		bytes = f.fourBytes() * elements / 4
@@ -114,12 +130,13 @@ func (r *matrixSums) loadUnits(cache *kernel.Buffer, at kernel.Value, elements, 
 }
 
 // loadScales loads the scales of the lane's positions. The four lie together, at a multiple of 8 bytes.
-func (r *matrixSums) loadScales(cache *kernel.Buffer, from kernel.Value) (list []kernel.Value) {
+func (r *matrixSums) loadScales(cache *kernel.Buffer, tile cachedHead, from kernel.Value) (list []kernel.Value) {
 	if r.scaled() == nil {
 		return nil
 	}
 	b := r.b
-	at := b.Shr(b.Add(r.base.scales, r.caches.within(b, b.Min(b.Add(from, b.Mul(r.quad, 4)), b.And(r.last, ^uint32(3))))), 2)
+	first := b.Min(b.Add(from, b.Mul(r.quad, 4)), b.And(r.last, ^uint32(3)))
+	at := b.Shr(b.Add(r.near(b, tile, first).scales, r.caches.within(b, first)), 2)
 	for i := range r.headDim / scaled {
 		list = append(list, cache.Ahead().Load(lane.U32x2, b.Add(at, b.Mul(b.Shr(r.caches.rows(), 2), i))))
 	}

@@ -103,7 +103,7 @@ func (k *tiledKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 
 		r.team4, r.member = b.Shr(b.LocalID(), site.Log2(k.team)), b.And(b.LocalID(), k.team-1)
 		r.start()
-		base := r.cachedHead(b, k.attentionShape, r.slot.Load(kernel.U32, r.row), b.Div(r.head, r.group))
+		base := r.cachedHead(b, r.slot.Load(kernel.U32, r.row), b.Div(r.head, r.group))
 		begin := b.U32(0)
 		if k.attentionShape.window > 0 {
 			begin = r.firstIn(b, r.pos.Load(kernel.U32, r.row), k.tileKV)
@@ -169,6 +169,9 @@ func (r *tiledRun) start() {
 // repeat the last.
 func (r *tiledRun) fill(cache *kernel.Buffer, base cachedHead, from, end kernel.Value) {
 	b, chunks := r.b, r.headDim/chunk
+	if r.kept.inPages(r.tileKV) {
+		base = r.near(b, base, from)
+	}
 	b.For(b.LocalID(), r.tileKV*chunks, r.lanes(), func(i kernel.Value) {
 		p, c := b.Div(i, chunks), b.Mod(i, chunks)
 		at := r.at(b, base, b.Min(b.Add(from, p), b.Sub(end, 1)))

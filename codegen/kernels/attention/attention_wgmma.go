@@ -286,7 +286,7 @@ func (r *wgmmaAttentionRun) fetch(keys, keysTo, values, valuesTo kernel.Value) {
 func (r *wgmmaAttentionRun) fill(cache *kernel.Buffer, from, to kernel.Value) {
 	b, octets := r.b, r.attentionShape.octets()
 	units := r.octets() / octets
-	n := r.tileKV * units
+	n, tile := r.tileKV*units, r.headAt(from, r.tileKV)
 	for first := 0; first < n; first += r.lanes() {
 		item := b.Add(b.LocalID(), first)
 		unit := func() {
@@ -295,7 +295,7 @@ func (r *wgmmaAttentionRun) fill(cache *kernel.Buffer, from, to kernel.Value) {
 				side := lineUnits / octets
 				p, u = b.Mod(b.Div(item, side), r.tileKV), b.Add(b.Mul(b.Div(item, side*r.tileKV), side), b.Mod(item, side))
 			}
-			r.fillUnit(cache, from, p, u, func(octet int) kernel.Value {
+			r.fillUnit(cache, tile, from, p, u, func(octet int) kernel.Value {
 				at := u
 				if octets > 1 {
 					at = b.Add(b.Mul(u, octets), octet)

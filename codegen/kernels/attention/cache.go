@@ -12,27 +12,49 @@ import (
 // types, scales by themselves.
 
 // cachedHead is where a head of a sequence begins in a cache, at the first position or at
-// another: in chunks, and, where there are some, in scales.
-type cachedHead struct{ chunks, scales kernel.Value }
-
-// head returns where a KV head is, whose sequence begins at a row of the cache.
-func (d *attentionArgs) cachedHead(b *kernel.Builder, a attentionShape, slot, kvHead kernel.Value) cachedHead {
-	return cachedHead{
-		chunks: b.Add(b.Mul(d.caches.first(b, slot), d.kvRow), b.Mul(kvHead, b.Div(d.headWidth, chunk))),
-		scales: d.scalesOf(b, a, slot, kvHead),
-	}
+// another: in chunks, and, where there are some, in scales. In caches of pages that follows once the page is known.
+type cachedHead struct {
+	chunks, scales kernel.Value
+	slot, kvHead   kernel.Value // whose page is to be found; else void
 }
 
-// scalesOf returns where the scales of a head begin.
-func (d *attentionArgs) scalesOf(b *kernel.Builder, a attentionShape, slot, kvHead kernel.Value) kernel.Value {
-	if a.scaled() == nil {
+// cachedHead returns where a KV head of a sequence is.
+func (d *attentionArgs) cachedHead(b *kernel.Builder, slot, kvHead kernel.Value) cachedHead {
+	if d.caches.table != nil {
+		return cachedHead{slot: slot, kvHead: kvHead}
+	}
+	return cachedHead{chunks: d.chunksOf(b, slot, kvHead), scales: d.scalesOf(b, slot, kvHead)}
+}
+
+// chunksOf and scalesOf return where chunks and scales of a head begin in a part of the cache.
+func (d *attentionArgs) chunksOf(b *kernel.Builder, part, kvHead kernel.Value) kernel.Value {
+	chunks := b.Add(b.Mul(d.caches.first(b, part), d.kvRow), b.Mul(kvHead, b.Div(d.headWidth, chunk)))
+	if d.format == nil || d.caches.table == nil {
+		return chunks
+	}
+	return d.caches.behind(b, part, d.kvRow, b.U32(uint32(chunk)), chunks, chunk*d.format.bits)
+}
+
+func (d *attentionArgs) scalesOf(b *kernel.Builder, part, kvHead kernel.Value) kernel.Value {
+	if d.format == nil {
 		return kernel.Value{}
 	}
-	return d.caches.scales(b, a.scaled(), b.Div(d.heads, d.group), slot, kvHead, d.headWidth)
+	return d.caches.scales(b, d.format, b.Div(d.heads, d.group), part, kvHead, d.headWidth)
+}
+
+// near returns where the head begins for positions that lie side by side with p: all of a tile of positions, which has
+// no positions of two pages. So a page is looked up once for the tile.
+func (d *attentionArgs) near(b *kernel.Builder, head cachedHead, p kernel.Value) cachedHead {
+	if head.slot == (kernel.Value{}) {
+		return head
+	}
+	page := d.caches.part(b, head.slot, p)
+	return cachedHead{chunks: d.chunksOf(b, page, head.kvHead), scales: d.scalesOf(b, page, head.kvHead)}
 }
 
 // at returns where position p of the head is.
 func (d *attentionArgs) at(b *kernel.Builder, head cachedHead, p kernel.Value) cachedHead {
+	head = d.near(b, head, p)
 	p = d.caches.within(b, p)
 	at := cachedHead{chunks: b.Add(head.chunks, b.Mul(p, d.kvRow))}
 	if head.scales != (kernel.Value{}) {

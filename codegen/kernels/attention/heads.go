@@ -39,6 +39,7 @@ type headChain struct {
 	half   bool         // rounded to f16, in the arena
 	last   *ir.Value    // the end of the chain so far
 	cache  *ir.Value    // where it goes; nil for the arena
+	kept   kept         // how that keeps positions
 	latent *latentHeads // if the heads are of two parts, of which x has the first
 }
 
@@ -100,8 +101,7 @@ type headsGroup struct {
 	pos, slot  *ir.Value
 	tables     []*ir.Value // of the rotations
 	ctx        int
-	slots      int // of the caches
-	ring       int // positions of a sequence in the caches, if they are rings, else 0
+	kept       kept // of the caches
 	wave       int
 	side, down int // subgroups of a workgroup: heads of a row, and rows
 	vec        int // elements of one access: a lane holds whole pairs, or partners at the same place of two accesses
@@ -182,7 +182,7 @@ func (h *headsGroup) add(op *ir.Op) bool {
 		c.turns, c.last = true, op.Result
 		return op.Attrs.Int("group") == scaled
 	case "kvwrite":
-		c.cache = op.Args[3]
+		c.cache, c.kept = op.Args[3], keptOf(op, op.Args[3])
 		return site.Same(&h.pos, op.Args[1]) && site.Same(&h.slot, op.Args[2])
 	}
 	return false
@@ -252,9 +252,9 @@ func (h *headsGroup) cachesFit(s *site.Site) bool {
 		if !site.Indexable(s, c.cache, h.vec) {
 			return false
 		}
-		h.slots, h.ring = int(c.cache.Type.Shape[0]), ringOf(c.cache)
+		h.kept = c.kept
 	}
-	return !slices.ContainsFunc(h.chains, func(c *headChain) bool { return c.cache != nil && ringOf(c.cache) != h.ring })
+	return !slices.ContainsFunc(h.chains, func(c *headChain) bool { return c.cache != nil && c.kept.unlike(h.kept) })
 }
 
 // format returns how a chain's cache holds codes; nil if there is none or it holds no codes.
@@ -281,9 +281,7 @@ func (h *headsGroup) key() string {
 	for _, c := range h.chains {
 		key += " " + c.key()
 	}
-	if h.ring > 0 {
-		key += " ring"
-	}
+	key += h.kept.key()
 	return fmt.Sprintf("%s side=%dx%d%s", key, h.side, h.down, h.rows.Key())
 }
 
@@ -349,11 +347,9 @@ func (h *headsGroup) kernel(s *site.Signature) func(b *kernel.Builder) {
 	if h.slot != nil {
 		slot, k.caches.ctx = s.Read("slot", h.slot), ctx
 	}
-	if h.ring > 0 {
-		k.caches.ring = s.U32("ring", h.ring, 1536, "positions of a sequence in the caches, which are rings")
-	}
+	h.kept.declareRows(s, &k.caches)
 	if slices.ContainsFunc(h.chains, (*headChain).scales) {
-		k.caches.slots = s.U32("slots", h.slots, 1, "sequences in the caches")
+		h.kept.declareScales(s, &k.caches)
 	}
 	k.declare(s)
 	starts, _ := h.firsts()
@@ -390,8 +386,11 @@ func (h *headsGroup) kernel(s *site.Signature) func(b *kernel.Builder) {
 			k.at = b.Select(k.live, at, 0)
 		}
 		if slot != nil {
-			k.slot, k.within = slot.Load(kernel.U32, k.row), k.caches.within(b, k.at)
-			k.cached = b.Add(k.caches.first(b, k.slot), k.within)
+			k.part, k.within = slot.Load(kernel.U32, k.row), k.caches.within(b, k.at)
+			if k.caches.table != nil { // nobody follows the slot of a row that the step does not have
+				k.part = k.caches.part(b, b.Select(k.live, k.part, 0), k.at)
+			}
+			k.cached = b.Add(k.caches.first(b, k.part), k.within)
 		}
 		for i, a := range chains {
 			inside := b.Ge(b.WorkgroupID(0), firsts[i])
@@ -424,8 +423,8 @@ type headsKernel struct {
 	row    kernel.Value
 	live   kernel.Value // the row is one of this step
 	caches places
-	slot   kernel.Value
-	within kernel.Value // of the rows of the caches that its sequence has, that of the row's position
+	part   kernel.Value // of the caches: the sequence, or its page
+	within kernel.Value // of the rows of its part, that of the row's position
 	cached kernel.Value // that row
 }
 
@@ -445,7 +444,9 @@ func (k *headsKernel) chain(a *chainArgs, y *kernel.Buffer, first, inside kernel
 		to = b.Mul(to, k.headDim/k.vec)
 		var scales kernel.Value
 		if c.scales() {
-			scales = b.Add(k.caches.scales(b, c.format(), a.heads, k.slot, at, b.U32(uint32(k.headDim))), k.within)
+			dim := b.U32(uint32(k.headDim))
+			scales = b.Add(k.caches.scales(b, c.format(), a.heads, k.part, at, dim), k.within)
+			to = k.caches.behind(b, k.part, a.heads, dim, to, k.vec*c.format().bits)
 		}
 		k.make(a, head, func(j, v kernel.Value) {
 			switch {

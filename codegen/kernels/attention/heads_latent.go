@@ -49,7 +49,7 @@ func matchLatent(s *site.Site) (*headsGroup, bool) {
 		case op.Kind.Name == "half":
 			c.half, c.last, outputs = true, op.Result, []*ir.Value{op.Result}
 		case op.Kind.Name == "kvwrite" && site.Same(&h.pos, op.Args[1]) && site.Same(&h.slot, op.Args[2]):
-			c.cache, outputs = op.Args[3], nil
+			c.cache, c.kept, outputs = op.Args[3], keptOf(op, op.Args[3]), nil
 		default:
 			return nil, false
 		}

@@ -38,6 +38,7 @@ type Case struct {
 	Fresh         bool              // the group writes what it attends to of the step's rows
 	Order, Kernel string            // of the candidates those of the order, or the kernel, are tested
 	Given         map[string][]byte // content of globals
+	Pages         []int32           // the block table, of Paged
 	Globals       string
 	Group         string
 }
@@ -184,7 +185,7 @@ func (c Case) FirstOf(t testing.TB, on *target.Target, launch Launcher) map[stri
 		for v, got := range launch(t, k, sizes, c.OnDevice(t, on, data)) {
 			if v.Class == ir.KV {
 				var err error
-				if got, err = layout.CacheFromDevice(v.Type, v.Type.Positions(c.Ctx), got); err != nil {
+				if got, err = layout.CacheFromDevice(v, c.Ctx, got); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -256,7 +257,7 @@ func (c Case) OnDevice(t testing.TB, on *target.Target, data map[*ir.Value][]byt
 	for v, b := range data {
 		if v.Class == ir.KV {
 			var err error
-			if data[v], err = layout.CacheToDevice(v.Type, v.Type.Positions(c.Ctx), b); err != nil {
+			if data[v], err = layout.CacheToDevice(v, c.Ctx, b); err != nil {
 				t.Fatal(err)
 			}
 		}

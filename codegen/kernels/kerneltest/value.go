@@ -141,6 +141,16 @@ func (c Case) seen(row int) (seen bool) {
 	if c.Ring > 0 {
 		positions = c.Ring
 	}
+	if c.Pages != nil {
+		slot, at, ok := c.holder(row)
+		if !ok {
+			return false
+		}
+		row, positions = slot*c.Ctx+at, c.Ctx
+		if at >= c.Ctx {
+			return false
+		}
+	}
 	for r := range c.live() {
 		if c.Fresh && At(c.Slot, r, 0) == row/positions && row%positions == At(c.Pos, r, 1)%positions {
 			return false

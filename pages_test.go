@@ -1,0 +1,153 @@
+package zincc_test
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zincc-dev/zincc/codegen"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/frontend"
+	"github.com/zincc-dev/zincc/ir/gguf"
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/audit"
+	"github.com/zincc-dev/zincc/runtime/verify"
+)
+
+// paged are options of a plan of four sequences in a pool of three contexts.
+var paged = frontend.Options{Ctx: 192, Slots: 4, KV: ir.Q8_0, MaxRows: 16, Page: 64, Pool: 3 * 192}
+
+// TestPagedPlans: the checker takes plans in pages of every kind of target, each kernel of caches looks into the table,
+// and prompts have the kernels that they have without pages.
+func TestPagedPlans(t *testing.T) {
+	for _, on := range []string{"sm_90-cuda", "sm_90", "gfx1201", "llvmpipe"} {
+		o := paged
+		o.MaxRows = 256
+		plan := goodPlanOf(t, on, o)
+		o.Page, o.Pool = 0, 0
+		without := goodPlanOf(t, on, o)
+		for i, f := range plan.Program.Funcs {
+			for j, g := range f.Groups {
+				of := slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Table() != nil })
+				if have := strings.Contains(g.Call.Kernel, " pages="); have != of {
+					t.Errorf("%s: %s: %s has kernel %q", on, f.Name, g.Name, g.Call.Kernel)
+				}
+				if want := without.Program.Funcs[i].Groups[j].Call.Candidate; g.Call.Candidate != want {
+					t.Errorf("%s: %s: %s has candidate %q, without pages %q", on, f.Name, g.Name, g.Call.Candidate, want)
+				}
+			}
+		}
+	}
+}
+
+// TestPagesOnLlvmpipe verifies the kernels of a layer on pages that verify's sequences have.
+func TestPagesOnLlvmpipe(t *testing.T) {
+	for _, kv := range []ir.DType{ir.F16, ir.Q4_0} {
+		o := paged
+		o.KV = kv
+		checkDispatches(t, "gopher", goodPlanOf(t, "llvmpipe", o), verify.Options{Layers: []int{0}, Context: 100}, 40)
+	}
+}
+
+// TestNoPagesOnProcessors: a processor's plan has no pages.
+func TestNoPagesOnProcessors(t *testing.T) {
+	on, err := target.Lookup("cpu:x86-64-v3")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := gguf.Open(modelPath("gopher"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err = codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: on, Import: paged}); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestBadPagedPlans changes what a plan says of its pages.
+func TestBadPagedPlans(t *testing.T) {
+	var file bytes.Buffer
+	if err := plans.Write(&file, goodPlanOf(t, "llvmpipe", paged)); err != nil {
+		t.Fatal(err)
+	}
+	table := func(p *plans.Plan) *plans.Region {
+		i := slices.IndexFunc(p.Memory.Step, func(r plans.Region) bool { return r.Name == ir.StepPages })
+		return &p.Memory.Step[i]
+	}
+	cacheOp := func(p *plans.Plan) *ir.Op {
+		ops := p.Program.Funcs[0].Ops()
+		return ops[slices.IndexFunc(ops, func(op *ir.Op) bool { return op.Table() != nil })]
+	}
+	for _, c := range []struct {
+		name, rule, message string
+		change              func(p *plans.Plan)
+	}{
+		{"smaller pages", "schema", "pages of 32 positions", func(p *plans.Plan) { p.Memory.KV[0].Kept.Page /= 2; p.Memory.KV[0].Kept.Pages *= 2 }},
+		{"larger pages", "regions", "its readers and writers have", func(p *plans.Plan) {
+			k := p.Memory.KV[0].Kept
+			k.Page, k.Pages, k.Rows = 2*k.Page, k.Pages/2, 4*k.Page
+		}},
+		{"pages that are not there", "schema", "are not its", func(p *plans.Plan) { p.Memory.KV[0].Kept.Pages++ }},
+		{"a region without its last page", "memory", "kv region", func(p *plans.Plan) {
+			r := &p.Memory.KV[0]
+			r.Kept.Pages--
+			r.Bytes -= int64(r.Kept.Page) * r.Kept.RowBytes
+			p.Require.Memory = p.MemoryBytes()
+		}},
+		{"too few pages for a sequence", "schema", "beside the page that is nobody's", func(p *plans.Plan) { p.Memory.KV[0].Kept.Rows = 64 * p.Memory.KV[0].Kept.Pages }},
+		{"pages of another kind", "schema", "keeps positions and has", func(p *plans.Plan) { p.Memory.KV[0].Kept.Kind = "positions" }},
+		{"a short block table", "memory", "step region", func(p *plans.Plan) { table(p).Bytes /= 2; p.Require.Memory = p.MemoryBytes() }},
+		{"a cache that is not in pages", "schema", "and there is a block table: true", func(p *plans.Plan) { p.Program.Global(p.Memory.KV[0].Name).Layout = "" }},
+		{"an op without the table", "schema", "and there is a block table: false", func(p *plans.Plan) { op := cacheOp(p); op.Args = op.Args[:len(op.Args)-1] }},
+		{"a table of other sequences", "schema", "block table", func(p *plans.Plan) { p.Program.Global(ir.StepPages).Type.Shape[0]++ }},
+		{"a cache of fewer pages than others", "schema", "pages of 64 positions", func(p *plans.Plan) { p.Program.Global(p.Memory.KV[1].Name).Type.Shape[0]-- }},
+		{"a kernel of other pages", "derived", "", func(p *plans.Plan) {
+			for i := range p.Pipelines {
+				for j := range p.Pipelines[i].Consts {
+					if k := &p.Pipelines[i].Consts[j]; k.Name == "page" {
+						k.Value *= 2
+					}
+				}
+			}
+			for _, f := range p.Program.Funcs {
+				for _, g := range f.Groups {
+					for i := range g.Call.Consts {
+						if k := &g.Call.Consts[i]; k.Name == "page" {
+							k.Value *= 2
+						}
+					}
+				}
+			}
+		}},
+		{"a dispatch that writes the table", "effects", "", func(p *plans.Plan) {
+			for i := range p.Entries[0].Dispatches {
+				for j := range p.Entries[0].Dispatches[i].Args {
+					if a := &p.Entries[0].Dispatches[i].Args[j]; a.Region == ir.StepPages {
+						a.Write = true
+					}
+				}
+			}
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, err := plans.Decode(file.Bytes())
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.change(p)
+			bad := audit.Check(p)
+			if len(bad) == 0 { // as the command does
+				if bad, err = codegen.CheckDerived(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if !slices.ContainsFunc(bad, func(b plans.Problem) bool { return b.Rule == c.rule && strings.Contains(b.Message, c.message) }) {
+				t.Errorf("rule %q does not refuse it: %v", c.rule, bad)
+			}
+		})
+	}
+}
