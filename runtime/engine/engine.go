@@ -117,6 +117,10 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 	e.turns, e.decided, e.waits = turns{}, zeros[int64](reuses), zeros[int64](promptWaits)
 	e.luck.hits = 0.5
 	e.recurrent = plan.Memory.Recurrent()
+	if k := plan.Paged(); k != nil {
+		e.pages = cache.NewPages(plan.OwnPages(k.Pages), k.Pages)
+		e.block.Pages = e.pages.Table().Entries
+	}
 	for i := range plan.Header.Slots {
 		e.slots = append(e.slots, &slot{index: i})
 	}

@@ -59,6 +59,7 @@ type fake struct {
 	states []uint64 // recurrent: hash of the rows, and nothing else is looked at
 	depth  []int    // of states
 	rings  [][]row  // by position modulo their length: what the fakeWindow last rows must be found in
+	pool   []row    // in pages: rows of all of them, one page behind the other; slots then has no rows
 	step.Block
 	floats map[string][]float32
 	ints   map[string][]int32
@@ -83,6 +84,21 @@ const fakeWindow, fakeRing = 10, 272
 // addRings gives a plan a layer that sees a window.
 func addRings(p *plans.Plan) {
 	addCache(p, "ring", fakeRing, plans.Kept{Kind: "ring", Window: fakeWindow, Back: fakeRing - fakeWindow + 1})
+}
+
+// fakePage is the positions of a page of fake plans.
+const fakePage = 128
+
+// fakeUnwritten is in rows that nobody has written.
+const fakeUnwritten = -1
+
+// toPages has the rows of a plan lie in so many pages.
+func toPages(p *plans.Plan, pages int) {
+	r := &p.Memory.KV[0]
+	k := *r.Kept
+	k.Kind, k.Page, k.Pages, k.Rows = "pages", fakePage, pages, ir.PagesOf(k.Rows, fakePage)*fakePage
+	r.Kept, r.Bytes = &k, int64(pages)*fakePage*fakeRow
+	p.Program.Globals[0].Layout, p.Program.Globals[0].Type = ir.PagesLayout, ir.MakeType(ir.F32, ir.Dim(pages), fakePage, fakeRow/4)
 }
 
 // fakeRow is the bytes of a row of a cache.
@@ -120,6 +136,10 @@ func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
 func newFake(p *plans.Plan) *fake {
 	x := &fake{plan: p, slow: 1, slots: make([][]row, p.Header.Slots),
 		floats: map[string][]float32{}, ints: map[string][]int32{ir.StepOut: make([]int32, p.Header.Ring)}}
+	if k := p.Paged(); k != nil {
+		x.pool = slices.Repeat([]row{{token: fakeUnwritten}}, k.Pages*k.Page)
+		x.Pages = p.OwnPages(k.Pages).Entries
+	}
 	if len(p.Memory.KV) > 1 {
 		x.rings = make([][]row, p.Header.Slots)
 		for i := range x.rings {
@@ -208,10 +228,31 @@ func (x *fake) run(e *plans.Entry, times int) error {
 }
 
 func (x *fake) put(slot, pos int, r row) error {
-	if pos >= x.plan.Header.Ctx || pos > len(x.slots[slot]) {
+	if pos >= x.plan.Header.Ctx || x.pool == nil && pos > len(x.slots[slot]) {
 		return fmt.Errorf("position %d of slot %d, which holds %d", pos, slot, len(x.slots[slot]))
 	}
-	x.slots[slot] = append(x.slots[slot][:pos], r)
+	if x.pool != nil {
+		at, err := x.inPool(slot, pos)
+		if err != nil {
+			return err
+		}
+		table := x.table()
+		for i, page := range table.Entries {
+			if int(page) == table.At(slot, pos) && i != slot*table.Each+pos/table.Page {
+				return fmt.Errorf("position %d of slot %d is written in page %d, which slot %d has, too", pos, slot, page, i/table.Each)
+			}
+		}
+		*at = r
+		x.slots[slot] = x.slots[slot][:0]
+		for p := range pos + 1 {
+			if at, err = x.inPool(slot, p); err != nil || at.token == fakeUnwritten {
+				return fmt.Errorf("position %d of slot %d, which nobody has written: %v", p, slot, err)
+			}
+			x.slots[slot] = append(x.slots[slot], *at)
+		}
+	} else {
+		x.slots[slot] = append(x.slots[slot][:pos], r)
+	}
 	if x.rings != nil {
 		x.rings[slot][pos%fakeRing] = r
 	}
@@ -225,6 +266,22 @@ func (x *fake) put(slot, pos int, r row) error {
 		x.states[slot], x.depth[slot] = r.mix(x.states[slot]), pos+1
 	}
 	return nil
+}
+
+// table is the block table.
+func (x *fake) table() ir.PageTable {
+	k := x.plan.Paged()
+	return ir.PageTable{Entries: x.Pages, Each: k.Rows / k.Page, Page: k.Page}
+}
+
+// inPool returns the row of a position.
+func (x *fake) inPool(slot, pos int) (*row, error) {
+	t := x.table()
+	page := t.At(slot, pos)
+	if page <= 0 || (page+1)*t.Page > len(x.pool) {
+		return nil, fmt.Errorf("slot %d has page %d for position %d", slot, page, pos)
+	}
+	return &x.pool[page*t.Page+pos%t.Page], nil
 }
 
 // logits sets the logits behind a position and returns the largest one's token.
@@ -338,6 +395,11 @@ func (x *fake) Copy(_ context.Context, to, from []plans.Span) error {
 			rows = fakeRing
 		}
 		a, b, n := int(f.Offset/fakeRow), int(t.Offset/fakeRow), int(t.Bytes/fakeRow)
+		if x.pool != nil && t.Region == "rows" {
+			copy(x.pool[b:b+n], x.pool[a:a+n])
+			x.copied += n
+			continue
+		}
 		if t.Region == "ring" {
 			copy(x.rings[b/rows][b%rows:][:n], x.rings[a/rows][a%rows:])
 			continue

@@ -27,6 +27,7 @@ type loop struct {
 	spent     time.Duration // on prompts, in this step
 	luck      luck          // of all sequences with a format
 	host      average       // seconds from the end of a step of decoding on the device until its tokens are chosen
+	pages     *cache.Pages  // that slots have; nil where caches do not lie in pages
 	block     step.Block
 	read      int64 // tokens of prompts
 	generated int64
@@ -83,8 +84,10 @@ func (e *Engine) sweep(why error) {
 		e.turns.forget(e.waiting, e.running)
 		i := e.turns.next(e.waiting)
 		s := e.waiting[i]
+		if !e.admit(s) {
+			break
+		}
 		e.waiting = slices.Delete(e.waiting, i, i+1)
-		e.admit(s)
 		e.running = append(e.running, s)
 	}
 	// Prompts of a higher priority are read first.
@@ -121,6 +124,9 @@ func (e *Engine) end(s *seq, d *Done) {
 	if s.slot != nil {
 		e.clock++
 		s.slot.seq, s.slot.used = nil, e.clock
+		if e.pages != nil {
+			e.pages.Drop(s.slot.index, len(s.slot.tokens))
+		}
 	}
 	e.stats.count(d)
 	e.active--
@@ -131,14 +137,18 @@ func (e *Engine) end(s *seq, d *Done) {
 	s.out.end(d)
 }
 
-// admit gives a sequence a slot.
-func (e *Engine) admit(s *seq) {
+// admit gives a sequence a slot, if there are pages for all that it may write.
+func (e *Engine) admit(s *seq) bool {
+	l, cached, why := e.place(s.req)
+	if !e.room(s, l) {
+		return false
+	}
 	e.clock++
 	e.turns[s.req.Owner] = e.clock
-	var why string
-	s.slot, s.usage.Cached, why = e.place(s.req)
+	s.slot, s.usage.Cached = l, cached
 	s.slot.decision = Decision{Why: why, From: -1}
 	s.slot.seq, s.admitted, s.luck = s, time.Now(), e.luck
+	return true
 }
 
 // fail ends everything: an executor that has failed once is not used again.

@@ -168,7 +168,8 @@ func TestSuppressed(t *testing.T) {
 }
 
 // TestSameBits sends requests one by one, then 8 at a time to an engine that has seen nothing: with the same
-// seeds, prefixes found in slots or not, the answers are the same to the byte. -short sends a third of them.
+// seeds, prefixes found in slots or not, the answers are the same to the byte, also of caches that lie in a pool of a
+// third of the pages that all slots take. -short sends a third of them.
 func TestSameBits(t *testing.T) {
 	for name, requests := range map[string]int{"gopher": 64, "gopher-moe": 32} {
 		t.Run(name, func(t *testing.T) {
@@ -192,7 +193,7 @@ func TestSameBits(t *testing.T) {
 				}
 				list = append(list, r)
 			}
-			run := func(together int) ([][]int32, int) {
+			run := func(m *model, together int) ([][]int32, int) {
 				e, err := engine.New(m.plan, m.exec, m.tok, engine.Options{})
 				if err != nil {
 					t.Fatal(err)
@@ -226,11 +227,14 @@ func TestSameBits(t *testing.T) {
 				}
 				return answers, found
 			}
-			alone, found := run(1)
-			together, _ := run(16)
-			for i := range list {
-				if !slices.Equal(alone[i], together[i]) {
-					t.Errorf("request %d: %d alone, %d with others", i, alone[i], together[i])
+			alone, found := run(m, 1)
+			paged := loadFile(t, "../../testdata/models/"+name+"-q4_k_m.gguf", frontend.Options{Ctx: 96, Slots: 16, KV: ir.F16, MaxRows: 16, Page: 64, Pool: 11 * 64})
+			for of, m := range map[string]*model{"slots": m, "pages": paged} {
+				together, _ := run(m, 16)
+				for i := range list {
+					if !slices.Equal(alone[i], together[i]) {
+						t.Errorf("request %d: %d alone, %d with others in %s", i, alone[i], together[i], of)
+					}
 				}
 			}
 			if found == 0 {

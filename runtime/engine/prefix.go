@@ -77,15 +77,24 @@ func (e *Engine) place(r *Request) (best *slot, hit int, why string) {
 }
 
 // start makes the sequence's slot ready for its first step: the slot has all that is known of the prompt, its own or
-// another slot's. Until then it has kept what it had.
+// another slot's, and pages for the rest. Until then it has kept what it had.
 func (e *Engine) start(s *seq) error {
-	l, r := s.slot, s.req
+	l := s.slot
 	s.started = true
 	forgotten := e.tree.Stats().ForgottenTokens
 	defer func() {
 		l.decision.Forgot = int(e.tree.Stats().ForgottenTokens - forgotten)
 		e.decided[l.decision.Reuse]++
 	}()
+	if err := e.find(s); err != nil {
+		return err
+	}
+	return e.own(s)
+}
+
+// find gives the sequence's slot what is known of the prompt.
+func (e *Engine) find(s *seq) error {
+	l, r := s.slot, s.req
 	h := e.match(r, l.index)
 	if own, exact := e.known(l, r); own > 0 && own >= h.Pos {
 		if l.decision.Reuse, l.decision.From = OwnAnswer, l.index; exact {
@@ -140,10 +149,14 @@ func (e *Engine) goOn(s *seq, n int, exact bool) error {
 	return nil
 }
 
-// inherit gives a slot positions [first, n) of another, whose positions before first it has.
+// inherit gives a slot positions [first, n) of another, whose positions before first it has. It shares its pages, and
+// copies what does not lie in pages.
 func (e *Engine) inherit(to, from *slot, first, n int) error {
 	p := e.plan
 	spans := func(slot int) []plans.Span { return append(p.Rows(slot, first, n), p.Rings(slot)...) }
+	if e.pages != nil {
+		e.pages.Share(to.index, from.index, n)
+	}
 	to.end = from.end
 	return e.exec.Copy(context.Background(), spans(to.index), spans(from.index))
 }

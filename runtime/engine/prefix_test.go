@@ -2,9 +2,11 @@ package engine_test
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/engine"
@@ -14,10 +16,15 @@ import (
 var kinds = []struct {
 	name             string
 	recurrent, rings bool
-}{{"dense", false, false}, {"recurrent", true, false}, {"rings", false, true}, {"both", true, true}}
+	pages            bool
+}{{"dense", false, false, false}, {"pages", false, false, true}, {"recurrent", true, false, false}, {"rings", false, true, false}, {"both", true, true, false},
+	{"all", true, true, true}}
 
-func kindPlan(slots int, recurrent, rings bool) *plans.Plan {
+func kindPlan(slots int, recurrent, rings, pages bool) *plans.Plan {
 	p := fakePlan(slots, 1024, recurrent)
+	if pages {
+		toPages(p, 1+slots*1024/fakePage)
+	}
 	if rings {
 		addRings(p)
 	}
@@ -30,7 +37,7 @@ func TestSharedPrompt(t *testing.T) {
 	for _, k := range kinds {
 		t.Run(k.name, func(t *testing.T) {
 			bubble(t, func(t *testing.T) {
-				p := kindPlan(4, k.recurrent, k.rings)
+				p := kindPlan(4, k.recurrent, k.rings, k.pages)
 				x := newFake(p)
 				e, err := engine.New(p, x, fakeTokenizer(), engine.Options{})
 				if err != nil {
@@ -76,7 +83,7 @@ func TestSharedPrompt(t *testing.T) {
 func TestSharedAtOnce(t *testing.T) {
 	for _, k := range kinds {
 		bubble(t, func(t *testing.T) {
-			p := kindPlan(8, k.recurrent, k.rings)
+			p := kindPlan(8, k.recurrent, k.rings, k.pages)
 			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -105,9 +112,9 @@ func TestSharedAtOnce(t *testing.T) {
 // TestForks goes back in a conversation and takes another way, several times: each finds what is common, and in the end
 // the first one is still there.
 func TestForks(t *testing.T) {
-	for _, k := range kinds[:2] {
+	for _, k := range kinds[:3] {
 		bubble(t, func(t *testing.T) {
-			p := kindPlan(4, k.recurrent, k.rings)
+			p := kindPlan(4, k.recurrent, k.rings, k.pages)
 			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -161,4 +168,54 @@ func TestLongPromptsKeepStates(t *testing.T) {
 			t.Errorf("slots say nothing of their states: %+v", st.Slots)
 		}
 	})
+}
+
+// TestPool: of requests at random, more than a pool has pages for, each has the answer that it has alone, where nothing
+// else has pages. Some wait, some find what others have read, and idle slots lose what they hold. In the end no page is
+// lost: a request of the whole context finds all of them.
+func TestPool(t *testing.T) {
+	for _, recurrent := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			const ctx, slots = 1024, 12
+			p := fakePlan(slots, ctx, recurrent)
+			toPages(p, 1+3*ctx/fakePage)
+			x := newFake(p)
+			e, err := engine.New(p, x, fakeTokenizer(), engine.Options{Queue: 100})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			r := rand.New(rand.NewPCG(7, 42))
+			var wait sync.WaitGroup
+			found := 0
+			for range 60 {
+				q := engine.Request{Prompt: slices.Concat(prompt(1+r.IntN(3), 64+r.IntN(300)), prompt(9+r.IntN(50), 1+r.IntN(400))), Max: r.IntN(60), TopLogprobs: -1}
+				q.Turn = len(q.Prompt) - 1
+				delay := time.Duration(r.IntN(2000)) * time.Millisecond
+				wait.Go(func() {
+					time.Sleep(delay)
+					got, none := ask(context.Background(), e, q), alone(p, engine.Options{}, false, q)
+					if got.err != nil || got.text != none.text {
+						t.Errorf("%d tokens: %q, alone %q; %v", len(q.Prompt), got.text, none.text, got.err)
+					}
+					if got.done.Usage.Cached > 0 {
+						found++
+					}
+				})
+			}
+			wait.Wait()
+			if found == 0 {
+				t.Error("no request has found what another has read")
+			}
+			for i := range 3 {
+				q := engine.Request{Prompt: prompt(90+i, ctx-100), Max: -1, TopLogprobs: -1, IgnoreEOG: true}
+				wait.Go(func() {
+					if got := ask(context.Background(), e, q); got.err != nil || got.done.Reason != engine.Context {
+						t.Errorf("the whole context: %v, %v", got.done.Reason, got.err)
+					}
+				})
+			}
+			wait.Wait()
+		})
+	}
 }

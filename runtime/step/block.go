@@ -26,6 +26,9 @@ var columns = [...]struct {
 type Block struct {
 	Rows  []Row
 	Count int32 // ids that were chosen before; 0 but in verify: the ids of a submission begin at the start of @out
+	// Pages is the block table, where caches lie in pages and it is another than before; else nil. Executors begin with
+	// plans.Plan.OwnPages.
+	Pages []int32
 
 	data []int32 // of a column, on its way into an executor
 }
@@ -55,6 +58,12 @@ func (b *Block) Store(to Writer) error {
 			return err
 		}
 	}
+	if b.Pages != nil {
+		if err := to.Write(ir.StepPages, b.Pages); err != nil {
+			return err
+		}
+		b.Pages = nil
+	}
 	b.data = append(b.data[:0], int32(len(b.Rows)), b.Count)
 	if err := to.Write(ir.StepN, b.data[:1]); err != nil {
 		return err
@@ -71,6 +80,9 @@ func (b *Block) Write(region string, data []int32) error {
 		return nil
 	case ir.StepCount:
 		b.Count = data[0]
+		return nil
+	case ir.StepPages:
+		b.Pages = append(b.Pages[:0], data...)
 		return nil
 	}
 	for _, c := range columns {
