@@ -132,7 +132,7 @@ func lower(ctx context.Context, src Source, o Options, stop ir.Stage, choose fun
 			return nil, nil, err
 		}
 	}
-	if o.Target.Backend == plans.CPU && p.Global(ir.StepPages) != nil {
+	if o.Target.Processor() && p.Global(ir.StepPages) != nil {
 		return nil, nil, ir.Unsupported("target %s: processors hold the caches of each sequence side by side, not in pages", o.Target.Name)
 	}
 	rows := 0

@@ -25,6 +25,7 @@ type Report struct {
 	Ctx        int
 	OwnCtx     int // positions that the model was trained for
 	Slots      int
+	Pool       int `json:",omitempty"` // positions that the pages of all sequences have; 0: each has its context
 	KVType     string
 	Entries    []EntryReport
 	Weights    int64
@@ -71,6 +72,9 @@ func NewReport(plan *plans.Plan, t *target.Target, own int, times []passes.Timin
 		Ctx: h.Ctx, OwnCtx: own, Slots: h.Slots, KVType: h.KV,
 		Weights: plan.WeightBytes(), KV: plans.SumBytes(plan.Memory.KV), State: plans.SumBytes(plan.Memory.State), Arena: plan.Memory.Arena,
 		Memory: plan.MemoryBytes(), Has: t.Memory, Chat: plan.Dialect.Name != "", Ranks: plan.Vocab.RankTemplate != "", Cores: target.Cores(t),
+	}
+	if k := plan.Paged(); k != nil {
+		r.Pool = (k.Pages - 1) * k.Page
 	}
 	if t.Memory != 0 {
 		r.LargestCtx = LargestCtx(plan, t)
@@ -119,6 +123,9 @@ func (r *Report) Print(w io.Writer, verbose bool) error {
 	sequences := "1 sequence"
 	if r.Slots > 1 {
 		sequences = fmt.Sprintf("%d sequences", r.Slots)
+	}
+	if r.Pool > 0 {
+		sequences += fmt.Sprintf(" in a pool of %d positions", r.Pool)
 	}
 	cache := "KV cache in " + r.KVType
 	if r.KVType == "none" {

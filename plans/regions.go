@@ -22,8 +22,8 @@ type Kept struct {
 	RowBytes  int64 // of one, in all planes of the region
 	Window    int   // newest positions that a row of a step sees there, its own among them; 0: all that are there
 	Back      int   // positions that a sequence can go back from any other and still find what it sees
-	Page      int   // rows of a page; 0: those of a sequence lie side by side
-	Pages     int   // that the region has, page 0 among them, which is nobody's
+	Page      int   `json:",omitempty"` // rows of a page; 0: those of a sequence lie side by side
+	Pages     int   `json:",omitempty"` // that the region has, page 0 among them, which is nobody's
 }
 
 // KeptOf returns what the plan says of a region that has so many bytes.
@@ -39,6 +39,16 @@ func (k *Kept) rows() int64 {
 		return int64(k.Pages) * int64(k.Page)
 	}
 	return int64(k.Sequences) * int64(k.Rows)
+}
+
+// pagesAt is how many pages sequences would have in a context of ctx positions: a pool that has fewer than all of them
+// would stay as it is, but for those that one takes.
+func (k *Kept) pagesAt(ctx int) int {
+	one := ir.PagesOf(ctx, k.Page)
+	if pool := k.Pages - 1; pool < k.Sequences*(k.Rows/k.Page) {
+		return min(k.Sequences*one, max(one, pool))
+	}
+	return k.Sequences * one
 }
 
 // fits reports whether rows and bytes of one are in range and make the bytes of the region.

@@ -300,3 +300,13 @@ func TestRegionsAreStated(t *testing.T) {
 		t.Errorf("a state among the caches: %v", bad)
 	}
 }
+
+// TestPagesOfLargerContexts: all pages of all sequences grow with the context; a pool of fewer has those of one.
+func TestPagesOfLargerContexts(t *testing.T) {
+	for _, c := range []struct{ pages, ctx, want int }{{4*2 + 1, 128, 8}, {4*2 + 1, 129, 12}, {4*2 + 1, 64, 4}, {6, 129, 5}, {6, 64, 4}, {6, 640, 10}} {
+		k := Kept{Kind: "pages", Sequences: 4, Rows: 128, RowBytes: 1, Page: 64, Pages: c.pages}
+		if got := k.pagesAt(c.ctx); got != c.want {
+			t.Errorf("%d pages, a context of %d: %d pages of sequences, want %d", c.pages, c.ctx, got, c.want)
+		}
+	}
+}
