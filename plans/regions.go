@@ -107,6 +107,14 @@ type Span struct {
 	Bytes  int64
 }
 
+// SpanBytes is what spans have together.
+func SpanBytes(spans []Span) (bytes int64) {
+	for _, s := range spans {
+		bytes += s.Bytes
+	}
+	return bytes
+}
+
 // Checkpoint lists what a copy of a sequence at a position must hold: its recurrent state, and of rings of that space
 // the rows that the next position sees. The caches of keys and values are not part of it: their rows stay until they
 // are overwritten (see Hold).

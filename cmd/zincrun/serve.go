@@ -64,6 +64,7 @@ Standard error gets a line of JSON for each request, without its text. Metrics a
 		s.plan.declare(f)
 		s.answers.declare(f)
 		s.events.declare(f)
+		s.kept.declare(f)
 		cli.ConfigFlag(f)
 		return s.run
 	},
@@ -73,6 +74,7 @@ type serveFlags struct {
 	plan                 planFlags
 	answers              answerFlags
 	events               eventFlags
+	kept                 keptFlags
 	host                 string
 	port                 int
 	names, keys, origins []string
@@ -107,6 +109,9 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if err := s.check(len(keys)); err != nil {
+		return err
+	}
+	if err := s.kept.open(s.log); err != nil {
 		return err
 	}
 	if err := s.events.open(s.insecure); err != nil {

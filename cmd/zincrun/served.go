@@ -40,7 +40,7 @@ func (s *serveFlags) open(ctx context.Context, path, name string) (_ *api.Model,
 	if err != nil {
 		return nil, err
 	}
-	digest, _ := o.Plan.Digest()
+	digest, known := o.Plan.Digest()
 	m := &api.Model{
 		Header: o.Plan.Header, Hash: digest.String(), Device: o.Exec.Device(), Tokenizer: tok, Defaults: draws,
 		Memory: api.MemoryOf(o.Plan), Close: func() error { o.Close(); return nil },
@@ -67,6 +67,12 @@ func (s *serveFlags) open(ctx context.Context, path, name string) (_ *api.Model,
 		}
 	}
 	eo := engine.Options{ITL: s.itl, ReuseAnswers: s.reuse.answers}
+	if s.kept.store != nil && known {
+		eo.Keeper = s.kept.store.Of(m.Hash)
+		if why := engine.Keeps(o.Plan); why != nil {
+			s.log.Warn("cache-dir", "model", path, "why", why.Error())
+		}
+	}
 	if events := s.events.publisher; events != nil {
 		feed := events.Feed(name, m.Hash)
 		eo.Watch = feed

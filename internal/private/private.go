@@ -50,6 +50,15 @@ func Open(name string) (*Cache, error) {
 	return c, err
 }
 
+// OpenFolder returns a folder of the user's choice as a cache of a name. It is made if it is not there.
+func OpenFolder(dir, name string) (*Cache, error) {
+	if err := Make(dir); err != nil {
+		return nil, err
+	}
+	key, err := userKey()
+	return &Cache{name: name, dir: dir, key: key}, err
+}
+
 // Ready returns the error of Open for any folder in one line, nil where things are kept.
 func Ready() error {
 	_, err := Open("pipelines")

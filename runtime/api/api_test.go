@@ -794,6 +794,7 @@ func TestMetrics(t *testing.T) {
 		`zincrun_state_bytes{model_name="gopher"} 8`,
 		`zincrun_prefix_tokens_forgotten_total{model_name="gopher"} 64`,
 		`zincrun_states_evicted_total{model_name="gopher"} 1`,
+		`zincrun_prefix_tokens_restored_total{model_name="gopher"} 32`,
 		`zincrun_admissions_total{model_name="gopher",reuse="copied"} 5`,
 		`zincrun_prompt_waits_total{model_name="gopher",reason="itl"} 6`,
 		`zincrun_requests_waiting_for{model_name="gopher",reason="turn"} 0`,

@@ -183,6 +183,7 @@ var sumRows = []struct {
 	read func(engine.Stats) int64
 }{
 	{"prefix_tokens_forgotten_total", "Tokens of prompts that no slot holds any more.", func(s engine.Stats) int64 { return s.Cache.ForgottenTokens }},
+	{"prefix_tokens_restored_total", "Tokens of prompts that were kept over a restart.", func(s engine.Stats) int64 { return s.RestoredTokens }},
 	{"states_evicted_total", "Recurrent states that gave way to others.", func(s engine.Stats) int64 { return s.Cache.EvictedStates }},
 	{"states_unsaved_total", "Recurrent states for which there was no memory.", func(s engine.Stats) int64 { return s.Unsaved }},
 }

@@ -64,6 +64,8 @@ type Options struct {
 	// ReuseAnswers lets the next turn of a conversation go on from the answer that its slot holds. It computes less;
 	// its answer may have other bits than that of the same request elsewhere.
 	ReuseAnswers bool
+	// Keeper keeps what prompts have left in slots over restarts, of this plan alone; nil: nothing is kept.
+	Keeper Keeper
 	// Watch is told what slots hold of prompts; nil: nobody looks.
 	Watch cache.Watcher
 }
@@ -115,6 +117,7 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 	}
 	e.costs, e.tree = newCosts(plan), newTree(plan, e.prompts, o.Watch)
 	e.turns, e.decided, e.waits = turns{}, zeros[int64](reuses), zeros[int64](promptWaits)
+	e.kept = newKept(o, plan, exec, e.prompts)
 	e.luck.hits = 0.5
 	e.recurrent = plan.Memory.Recurrent()
 	if k := plan.Paged(); k != nil {

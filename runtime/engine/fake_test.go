@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -411,6 +412,43 @@ func (x *fake) Copy(_ context.Context, to, from []plans.Span) error {
 		x.copied += n
 	}
 	return nil
+}
+
+// rowsOf calls f with each row of spans and its 16 bytes.
+func (x *fake) rowsOf(spans []plans.Span, b []byte, f func(slot, pos int, b []byte) error) error {
+	if int64(len(b)) != plans.SpanBytes(spans) {
+		return fmt.Errorf("%d bytes for %d", len(b), plans.SpanBytes(spans))
+	}
+	for _, s := range spans {
+		if s.Region != "rows" {
+			return fmt.Errorf("rows of %s", s.Region)
+		}
+		for at := s.Offset / fakeRow; at < (s.Offset+s.Bytes)/fakeRow; at++ {
+			if err := f(int(at)/x.plan.Header.Ctx, int(at)%x.plan.Header.Ctx, b[:fakeRow]); err != nil {
+				return err
+			}
+			b = b[fakeRow:]
+		}
+	}
+	return nil
+}
+
+func (x *fake) ReadSpans(_ context.Context, spans []plans.Span, to []byte) error {
+	return x.rowsOf(spans, to, func(slot, pos int, b []byte) error {
+		if pos >= len(x.slots[slot]) {
+			return fmt.Errorf("row %d of slot %d, which holds %d", pos, slot, len(x.slots[slot]))
+		}
+		r := x.slots[slot][pos]
+		binary.LittleEndian.PutUint64(b, uint64(r.token))
+		binary.LittleEndian.PutUint64(b[8:], r.class)
+		return nil
+	})
+}
+
+func (x *fake) WriteSpans(_ context.Context, spans []plans.Span, from []byte) error {
+	return x.rowsOf(spans, from, func(slot, pos int, b []byte) error {
+		return x.put(slot, pos, row{int32(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint64(b[8:])})
+	})
 }
 
 func (x *fake) Close() error { return nil }

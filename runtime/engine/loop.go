@@ -18,6 +18,7 @@ type loop struct {
 	prompts   *prompts
 	tree      *cache.Tree // what slots hold of prompts
 	turns     turns
+	kept      *kept            // nil: nothing is kept over restarts
 	decided   map[string]int64 // Stats.Decided
 	waits     map[string]int64 // Stats.PromptWaits
 	costs     costs
@@ -47,6 +48,7 @@ func (e *Engine) run() {
 			e.fail(err)
 		}
 	}
+	e.keepRest()
 	for _, l := range e.slots {
 		l.forget()
 	}
@@ -71,6 +73,7 @@ func (e *Engine) prepare() bool {
 		if closing != nil {
 			return false
 		}
+		e.keep(e.look)
 		<-e.wake
 	}
 }
@@ -178,7 +181,10 @@ func (e *Engine) step() error {
 				return e.decodeAll(e.decodable())
 			}
 			s.waitsFor = ""
-			took, err := e.prefill(s, entry, n)
+			took, ok, err := e.restore(s)
+			if err == nil && !ok {
+				took, err = e.prefill(s, entry, n)
+			}
 			if err != nil {
 				return err
 			}

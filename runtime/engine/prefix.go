@@ -95,6 +95,10 @@ func (e *Engine) start(s *seq) error {
 // find gives the sequence's slot what is known of the prompt.
 func (e *Engine) find(s *seq) error {
 	l, r := s.slot, s.req
+	if e.kept != nil {
+		s.names = e.kept.names(e.prompts, r.Owner, r.Prompt)
+		l.names, l.looked = s.names, 0
+	}
 	h := e.match(r, l.index)
 	if own, exact := e.known(l, r); own > 0 && own >= h.Pos {
 		if l.decision.Reuse, l.decision.From = OwnAnswer, l.index; exact {

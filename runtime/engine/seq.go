@@ -36,7 +36,8 @@ type seq struct {
 	owed     *Opening
 	opening  [][]int32 // what one of may come next; an empty one: anything may
 	usage    Usage
-	waitsFor string // why its prompt is not read on; "": it is
+	names    []string // of the pieces of the prompt, as they are kept over restarts
+	waitsFor string   // why its prompt is not read on; "": it is
 	// When it was submitted, got a slot, got the first token, got the last.
 	arrived, admitted, first, last time.Time
 }

@@ -15,6 +15,8 @@ type slot struct {
 	at       int      // where the slot's own recurrent state is
 	used     int64    // when a request left it, by the loop's clock
 	decision Decision // of the request that has it, or had it last
+	names    []string // of the pieces of the prompt, until all are kept over restarts
+	looked   int      // at how many of these
 	answered
 }
 

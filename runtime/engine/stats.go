@@ -31,6 +31,7 @@ type Stats struct {
 	// Decided counts requests by Decision.Reuse, PromptWaits steps in which a prompt was not read on, by why: ForOrder,
 	// ForTokens.
 	Decided, PromptWaits map[string]int64
+	RestoredTokens       int64 // of prompts, kept over a restart
 
 	// Turns whose recurrent state could not be kept for the next turn, which then computes its whole
 	// prompt; and the reason of the last one.
@@ -104,6 +105,9 @@ func (e *Engine) publish() {
 	e.stats.PromptTokens, e.stats.GeneratedTokens = e.read, e.generated
 	e.stats.Unsaved, e.stats.UnsavedWhy = e.unsaved, e.unsavedWhy
 	e.stats.Cache = e.tree.Stats()
+	if e.kept != nil {
+		e.stats.RestoredTokens = e.kept.restored
+	}
 	maps.Copy(e.stats.Decided, e.decided)
 	maps.Copy(e.stats.PromptWaits, e.waits)
 	for i, l := range e.slots {

@@ -187,6 +187,34 @@ func TestStateMemory(t *testing.T) {
 	}
 }
 
+// TestSpans: spans come to the host's memory and back, in parts where they are large, and not beyond their regions.
+func TestSpans(t *testing.T) {
+	x, _ := open(t, nil)
+	big, err := x.dev.Alloc(2*inspectBytes+100, driver.Local)
+	check(t, err)
+	x.memory.regions["big"] = place{buf: big, bytes: big.Size()}
+	spans := []plans.Span{{Region: "big", Offset: 64, Bytes: 1000}, {Region: "big", Offset: 2000, Bytes: 2*inspectBytes - 2000}, {Region: "big", Offset: 0, Bytes: 10}, {Region: "big", Offset: 1100, Bytes: 0}}
+	want := bytes.Repeat([]byte("0123456789abc"), int(plans.SpanBytes(spans))/13+1)[:plans.SpanBytes(spans)]
+	check(t, x.WriteSpans(t.Context(), spans, want))
+	have := make([]byte, len(want))
+	check(t, x.ReadSpans(t.Context(), spans, have))
+	if !bytes.Equal(have, want) {
+		t.Error("what was written is not what is read")
+	}
+	s, err := x.Inspect()
+	check(t, err)
+	check(t, s.Read(t.Context(), plans.Arg{Space: "kv", Region: "big", Offset: 64}, have[:1000]))
+	if !bytes.Equal(have[:1000], want[:1000]) {
+		t.Error("the first span is not where it should be")
+	}
+	check(t, x.ReadSpans(t.Context(), nil, nil))
+	for _, bad := range []plans.Span{{Region: "big", Offset: big.Size() - 4, Bytes: 8}, {Region: "big", Offset: -1, Bytes: 8}, {Region: "none", Bytes: 8}, {Region: "big", Bytes: 9}} {
+		if x.ReadSpans(t.Context(), []plans.Span{bad}, have[:8]) == nil || x.WriteSpans(t.Context(), []plans.Span{bad}, have[:8]) == nil {
+			t.Errorf("%+v is copied", bad)
+		}
+	}
+}
+
 // TestCopy: spans are copied to others, not beyond their regions, and not over themselves.
 func TestCopy(t *testing.T) {
 	x, _ := open(t, nil)

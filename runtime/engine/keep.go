@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+)
+
+// Keeper keeps bytes by name over restarts: what was written as a whole, or nothing. Its methods may be called by
+// several goroutines.
+type Keeper interface {
+	Has(name string) bool
+	// Read returns what was written under a name; nil if that is not there any more, damaged or of another length.
+	Read(name string, bytes int64) []byte
+	Write(name string, data []byte)
+	// Use notes that what is kept under the names is wanted, the first most.
+	Use(names []string)
+}
+
+// kept is what the engine keeps of prompts: the rows of each piece under a name that follows from all tokens up to its
+// end, the owner, the device and the cuts. So a piece that is there has the bits that reading it would write.
+// Pieces are written while nobody asks for anything, and behind the last request.
+type kept struct {
+	Keeper
+	rows     runtime.SpanCopier
+	root     [sha256.Size]byte
+	writing  atomic.Bool
+	restored int64 // tokens
+}
+
+// endTime bounds the writing behind the last request.
+const endTime = 10 * time.Second
+
+// newKept returns nil if nothing is to be kept. Models with recurrent state or rings go on only where these are kept,
+// too: nothing is kept of them.
+func newKept(o Options, plan *plans.Plan, exec runtime.Executor, p *prompts) *kept {
+	rows, ok := exec.(runtime.SpanCopier)
+	if o.Keeper == nil || !ok || Keeps(plan) != nil {
+		return nil
+	}
+	h := sha256.New()
+	fmt.Fprintf(h, "%q %d", exec.Device(), p.cuts)
+	for _, e := range p.widest {
+		fmt.Fprintf(h, " %s", e.Name)
+	}
+	k := &kept{Keeper: o.Keeper, rows: rows}
+	h.Sum(k.root[:0])
+	return k
+}
+
+// Keeps says why Options.Keeper keeps nothing of a plan's prompts; nil: it does.
+func Keeps(plan *plans.Plan) error {
+	if plan.Memory.Recurrent() {
+		return fmt.Errorf("models with recurrent state are not kept over restarts")
+	}
+	if plan.Paged() != nil {
+		return fmt.Errorf("plans whose caches lie in pages are not kept over restarts")
+	}
+	if len(plan.Rings(0)) > 0 {
+		return fmt.Errorf("models whose layers see a window are not kept over restarts")
+	}
+	return nil
+}
+
+// names are those of the pieces of a prompt, as many as it has whole.
+func (k *kept) names(p *prompts, owner string, prompt []int32) []string {
+	sum := sha256.Sum256(append(k.root[:], owner...))
+	var names []string
+	for i := 0; i+1 < len(p.cuts) && p.cuts[i+1] <= len(prompt); i++ {
+		b := slices.Clone(sum[:])
+		for _, t := range prompt[p.cuts[i]:p.cuts[i+1]] {
+			b = binary.LittleEndian.AppendUint32(b, uint32(t))
+		}
+		sum = sha256.Sum256(b)
+		names = append(names, hex.EncodeToString(sum[:16]))
+	}
+	return names
+}
+
+// restore takes the next piece of a prompt from what is kept, and says whether it was there.
+func (e *Engine) restore(s *seq) (took time.Duration, ok bool, err error) {
+	l := s.slot
+	pos := len(l.tokens)
+	i, cut := slices.BinarySearch(e.prompts.cuts, pos)
+	if e.kept == nil || !s.exact || s.req.NoCache || !cut || i >= len(s.names) || e.prompts.cuts[i+1] >= len(s.req.Prompt) || !e.kept.Has(s.names[i]) {
+		return 0, false, nil
+	}
+	began := time.Now()
+	n := e.prompts.cuts[i+1] - pos
+	spans := e.plan.Rows(l.index, pos, pos+n)
+	data := e.kept.Read(s.names[i], plans.SpanBytes(spans))
+	if data == nil {
+		return 0, false, nil
+	}
+	if err := e.kept.rows.WriteSpans(context.Background(), spans, data); err != nil {
+		return 0, false, err
+	}
+	e.fed(s, n)
+	s.usage.Cached += n
+	e.kept.restored += int64(n)
+	if s.req.Reading != nil {
+		s.req.Reading(pos + n)
+	}
+	return time.Since(began), true, nil
+}
+
+// keep begins to write a piece that is not yet kept, if there is one, and none is being written. It is called where no
+// request runs. done is called when the piece is written.
+func (e *Engine) keep(done func()) bool {
+	k := e.kept
+	if k == nil || k.writing.Load() {
+		return false
+	}
+	for _, l := range e.slots {
+		at := 0
+		for at < len(l.names) && e.prompts.cuts[at+1] <= e.tree.At(l.index) {
+			at++
+		}
+		names := l.names[:at]
+		for l.looked < at && k.Has(names[l.looked]) {
+			l.looked++
+		}
+		if l.looked == at {
+			k.Use(names)
+			l.names, l.looked = nil, 0
+			continue
+		}
+		i := l.looked
+		l.looked++ // once: the bound may let it go again
+		spans := e.plan.Rows(l.index, e.prompts.cuts[i], e.prompts.cuts[i+1])
+		data := make([]byte, plans.SpanBytes(spans))
+		if k.rows.ReadSpans(context.Background(), spans, data) != nil {
+			return false // the next step tells why the device is lost
+		}
+		k.writing.Store(true)
+		go func() {
+			defer done()
+			defer k.writing.Store(false)
+			k.Write(names[i], data)
+		}()
+		return true
+	}
+	return false
+}
+
+// keepRest writes what is not yet kept, as far as there is time.
+func (e *Engine) keepRest() {
+	for end := time.Now().Add(endTime); e.kept != nil && e.Err() == nil && time.Now().Before(end); {
+		written := make(chan struct{})
+		if e.keep(func() { close(written) }) {
+			<-written
+		} else if !e.kept.writing.Load() {
+			return
+		} else {
+			time.Sleep(time.Millisecond)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/driver"
+)
+
+// ReadSpans copies spans to the host's memory.
+func (x *Executor) ReadSpans(ctx context.Context, spans []plans.Span, to []byte) error {
+	return x.stageSpans(ctx, spans, to, driver.Readback, place.to, func(host, staged []byte) { copy(host, staged) })
+}
+
+// WriteSpans copies the host's memory to spans.
+func (x *Executor) WriteSpans(ctx context.Context, spans []plans.Span, from []byte) error {
+	return x.stageSpans(ctx, spans, from, driver.Upload, place.from, func(host, staged []byte) { copy(staged, host) })
+}
+
+// stageSpans copies spans through memory of a kind that both sees. way is the device's part of it, move the host's.
+func (x *Executor) stageSpans(ctx context.Context, spans []plans.Span, host []byte, kind driver.Kind,
+	way func(p place, m driver.Memory, at, offset, n int64) driver.Copy, move func(host, staged []byte)) error {
+	var places []place
+	sum := int64(0)
+	for _, s := range spans {
+		p, err := x.memory.span(s)
+		if err != nil {
+			return err
+		}
+		places, sum = append(places, p), sum+s.Bytes
+	}
+	if sum != int64(len(host)) {
+		return fmt.Errorf("%d bytes for spans of %d", len(host), sum)
+	}
+	if sum == 0 {
+		return nil
+	}
+	m, err := x.dev.Alloc(min(sum, inspectBytes), kind)
+	if err != nil {
+		return err
+	}
+	defer m.Free()
+	var copies []driver.Copy
+	used := int64(0)
+	flush := func() error {
+		part := host[:used]
+		if kind == driver.Upload {
+			move(part, m.Bytes())
+		}
+		if err := x.once(ctx, driver.Stage{Copies: copies}); err != nil {
+			return err
+		}
+		if kind == driver.Readback {
+			move(part, m.Bytes())
+		}
+		host, copies, used = host[used:], nil, 0
+		return nil
+	}
+	for _, p := range places {
+		for at := int64(0); at < p.bytes; {
+			n := min(p.bytes-at, m.Size()-used, inspectBytes-used)
+			copies = append(copies, way(p, m, used, at, n))
+			if at, used = at+n, used+n; used == min(m.Size(), inspectBytes) {
+				if err := flush(); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if used > 0 {
+		return flush()
+	}
+	return nil
+}
