@@ -98,29 +98,26 @@ func receive(t *testing.T, z *conn) (parts [][]byte) {
 
 // batch is what is received, decoded by the fields that llm-d-router reads at 1cda582 (vllm_adapter.go and its test).
 type batch struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	At       float64
-	Events   []msgpack.RawMessage
-	Rank     *int
+	At     float64
+	Events []msgpack.RawMessage
+	Rank   *int
 }
 
 type stored struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Tag      string
-	Hashes   []uint64
-	Parent   *uint64
-	Tokens   []uint32
-	Block    int
-	LoraID   *int
-	Medium   string
-	Lora     *string
+	Tag    string
+	Hashes []uint64
+	Parent *uint64
+	Tokens []uint32
+	Block  int
+	LoraID *int
+	Medium string
+	Lora   *string
 }
 
 type removed struct {
-	_msgpack struct{} `msgpack:",as_array"`
-	Tag      string
-	Hashes   []uint64
-	Medium   string
+	Tag    string
+	Hashes []uint64
+	Medium string
 }
 
 // events decodes a message and says of each event its tag and hashes, keeping what is stored.
