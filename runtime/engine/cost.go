@@ -28,13 +28,21 @@ type average struct {
 
 const (
 	learn = 0.2 // weight of the newest measurement
+	// settle is the weight of a deviation that is less than the mean one: of a few steps that happen to be alike, nobody
+	// concludes that the next one is, too.
+	settle = 0.05
 	// forget is how much the mean of an entry that seems slower comes nearer to that of another with each step of this.
 	// Otherwise an entry whose steps were once interrupted would not be chosen again, nor measured again.
 	forget = 1.0 / 256
 )
 
 func (a *average) add(x float64) {
-	a.off += learn * (math.Abs(x-a.mean) - a.off)
+	more := math.Abs(x-a.mean) - a.off
+	if more > 0 {
+		a.off += learn * more
+	} else {
+		a.off += settle * more
+	}
 	a.mean += learn * (x - a.mean)
 }
 
