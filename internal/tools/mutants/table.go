@@ -163,7 +163,7 @@ var mutants = []mutant{
 	{"nobody looks whether a region's way back is right", "plans/regions.go",
 		"have != want {", "have.Kind != want.Kind {", "plans", "TestRegionsAreChecked"},
 	{"a row of a region has any size", "plans/regions.go",
-		" ||\n\t\t\t\tint64(k.Sequences)*int64(k.Rows)*k.RowBytes != r.Bytes:", ":", "plans", "TestRegionsAreStated"},
+		"bytes/n == k.RowBytes && n*k.RowBytes == bytes", "bytes > 0", "plans", "TestRegionsAreStated"},
 	{"a cache has a window though a reader sees all positions", "ir/regions.go",
 		"w == 0 || read[v] && r.Window == 0", "w == 0 && (!read[v] || r.Window == 0)", "ir", "TestWindows"},
 	{"who writes a cache sees all of it", "ir/regions.go",
