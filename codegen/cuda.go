@@ -18,15 +18,15 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 	for _, a := range c.Ahead {
 		ahead = append(ahead, ptx.Ahead{Arg: a.Operand, Parts: a.Parts, Lines: a.Lines, First: a.First, Stride: a.Stride, After: a.After})
 	}
-	var settled func(arg int) bool
-	if c.Settled != nil {
-		settled = func(arg int) bool { return c.Settled[arg] }
+	var early func(arg int) bool
+	if c.EarlyLoads != nil {
+		early = func(arg int) bool { return c.EarlyLoads[arg] }
 	}
 	text, err := ptx.Lower(k.fn, ptx.Options{
 		Ahead: ahead, Grid: c.Grid[0] * c.Grid[1] * c.Grid[2],
-		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlap != ir.NotEarly, Patient: c.Patient, WaitFirst: c.Overlap == ir.WaitsFirst,
-		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) }, Settled: settled,
-		Once: readsOnce(c), Common: sharesSubgroup(c),
+		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlap != ir.NotEarly, LateTrigger: c.LateTrigger, WaitFirst: c.Overlap == ir.WaitsFirst,
+		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) }, EarlyLoads: early,
+		EvictFirst: evictsFirst(c), Common: sharesSubgroup(c),
 	})
 	return []byte(text), ptx.Entry, err
 }
@@ -38,9 +38,9 @@ func sharesSubgroup(c *kernels.Candidate) bool {
 	return c.Overlap == ir.LoadsFirst && (c.Family == "gemv" || c.Family == "attention_split")
 }
 
-// readsOnce reports whether a candidate is a projection of super-blocks alone, which lie in a row, or of one row of x
+// evictsFirst reports whether a candidate is a projection of super-blocks alone, which lie in a row, or of one row of x
 // with q8_0, too. With what that changes in all kernels, the 35B loses (docs/lab/cuda.md).
-func readsOnce(c *kernels.Candidate) bool {
+func evictsFirst(c *kernels.Candidate) bool {
 	return slices.Contains([]string{"gemv", "gemm_fixed", "gemm_wide"}, c.Family) && !slices.ContainsFunc(c.Operands, func(o kernels.Operand) bool {
 		d := o.Value.Type.DType
 		return o.Value.Class == ir.Weight && d.IsQuantized() && d.Block() != weight.SuperElements && !(d == ir.Q8_0 && c.Rows == 1)

@@ -79,7 +79,7 @@ func (e *emitter) dispatches(ctx context.Context) error {
 		return err
 	}
 	if !e.t.IsHost() {
-		e.expect()
+		e.predictTimes()
 	}
 	e.requirements()
 	return nil

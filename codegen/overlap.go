@@ -15,7 +15,7 @@ import (
 // dispatches of one between those of another.
 func (e *emitter) overlap() {
 	type site struct{ entry, name string }
-	patient := map[site]bool{}
+	late := map[site]bool{}
 	for _, f := range e.p.Funcs {
 		when := overlapOf(e.t, f)
 		entry, _ := tuning.Variant(f.Name)
@@ -23,21 +23,21 @@ func (e *emitter) overlap() {
 			c := e.chosen[g]
 			if c.Overlap = when; g.Early == ir.LoadsFirst && c.Early {
 				before := f.Groups[i-1] // while which it begins
-				c.Settled, patient[site{entry, before.Name}] = settled(g, c, e.chosen[before]), true
+				c.EarlyLoads, late[site{entry, before.Name}] = earlyLoads(g, c, e.chosen[before]), true
 			}
 		}
 	}
 	for _, f := range e.p.Funcs {
 		entry, _ := tuning.Variant(f.Name)
 		for _, g := range f.Groups {
-			e.chosen[g].Patient = patient[site{entry, g.Name}]
+			e.chosen[g].LateTrigger = late[site{entry, g.Name}]
 		}
 	}
 }
 
-// settled says which operands of c, of group g, its kernel loads early: variables that neither the dispatch before
+// earlyLoads says which operands of c, of group g, its kernel loads early: variables that neither the dispatch before
 // writes nor the group makes.
-func settled(g *ir.Group, c, before *kernels.Candidate) []bool {
+func earlyLoads(g *ir.Group, c, before *kernels.Candidate) []bool {
 	written := map[*ir.Value]bool{}
 	for _, o := range before.Operands {
 		written[o.Value] = written[o.Value] || o.Access&kernel.Write != 0
@@ -65,7 +65,7 @@ func overlapOf(t *target.Target, f *ir.Func) ir.Early {
 func constant(v *ir.Value) bool { return v.Class == ir.Weight || v.Class == ir.Table }
 
 // constants says of an overlapping candidate that it waits first of all, or else which operands no dispatch writes, and
-// which others are settled.
+// which others are loaded early.
 func constants(c *kernels.Candidate) string {
 	switch c.Overlap {
 	case ir.NotEarly:
@@ -78,13 +78,13 @@ func constants(c *kernels.Candidate) string {
 		switch {
 		case constant(o.Value):
 			text[i] = 'c'
-		case c.Settled != nil && c.Settled[i]:
+		case c.EarlyLoads != nil && c.EarlyLoads[i]:
 			text[i] = 's'
 		default:
 			text[i] = '-'
 		}
 	}
-	if c.Patient {
+	if c.LateTrigger {
 		text = append(text, " patient"...)
 	}
 	return " " + string(text)

@@ -38,9 +38,9 @@ func specialize(fn *kernel.Func, c *kernels.Candidate, t *target.Target) (*speci
 	if err != nil {
 		return nil, err
 	}
-	if int(size) > t.Workgroup || shared > uint64(max(t.Shared, t.Asked)) {
+	if int(size) > t.Workgroup || shared > uint64(max(t.Shared, t.SharedOptIn)) {
 		return nil, fmt.Errorf("kernel %q needs a workgroup of %d with %d bytes of shared memory; target %s has %d and %d",
-			c.Kernel, size, shared, t.Name, t.Workgroup, max(t.Shared, t.Asked))
+			c.Kernel, size, shared, t.Name, t.Workgroup, max(t.Shared, t.SharedOptIn))
 	}
 	s.workgroup, s.shared = int(size), int(shared)
 	return s, nil

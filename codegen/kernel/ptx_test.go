@@ -138,13 +138,13 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestSettled: a kernel loads what the dispatch before does not write before it waits, from the L2 cache, who returns
-// before has waited, and a patient one lets the next begin behind its own wait.
-func TestSettled(t *testing.T) {
+// TestEarlyLoads: a kernel loads what the dispatch before does not write before it waits, from the L2 cache, who returns
+// before has waited, and one with LateTrigger lets the next begin behind its own wait.
+func TestEarlyLoads(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		body func(b *kernel.Builder, w, s, x, y *kernel.Buffer)
-		want string // r is a load of what is settled
+		want string // r is a load that is early
 	}{
 		{"loads", func(b *kernel.Builder, w, s, x, y *kernel.Buffer) {
 			i := s.Load(kernel.U32, 0)
@@ -176,7 +176,7 @@ func TestSettled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := ptx.Options{Arch: 90, Overlap: true, Common: true, Patient: true, Constant: func(arg int) bool { return arg == 0 }, Settled: func(arg int) bool { return arg == 1 }}
+		o := ptx.Options{Arch: 90, Overlap: true, Common: true, LateTrigger: true, Constant: func(arg int) bool { return arg == 0 }, EarlyLoads: func(arg int) bool { return arg == 1 }}
 		text, err := ptx.Lower(f, o)
 		if err != nil {
 			t.Fatal(err)
@@ -262,11 +262,11 @@ func TestReadOnce(t *testing.T) {
 		o    ptx.Options
 		want map[string]int
 	}{
-		{ptx.Options{Arch: 90, Constant: weights, Overlap: true, Once: true}, map[string]int{
+		{ptx.Options{Arch: 90, Constant: weights, Overlap: true, EvictFirst: true}, map[string]int{
 			"ld.weak.global.L1::evict_first.L2::128B.v4": 1, "ld.global.nc.L1::evict_first.L2::128B.v4": 1, "ld.global.nc.L1::evict_first.L2::128B.v2": 1,
 			"ld.global.nc.b32": 1, "ld.global.v4": 1, "evict_first": 3,
 		}},
-		{ptx.Options{Arch: 90, Constant: weights, Once: true}, map[string]int{"evict_first": 0}},
+		{ptx.Options{Arch: 90, Constant: weights, EvictFirst: true}, map[string]int{"evict_first": 0}},
 		{ptx.Options{Arch: 90, Constant: weights, Overlap: true}, map[string]int{"evict_first": 0}},
 	} {
 		text, err := ptx.Lower(f, c.o)

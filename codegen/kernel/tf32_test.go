@@ -15,9 +15,9 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel/spirv"
 )
 
-// thrice multiplies 16x8 by 8x8 numbers, each in two parts; whole leaves them as they are.
-func thrice(whole bool) (*kernel.Func, error) {
-	return kernel.Build("thrice", func(b *kernel.Builder) {
+// tf32x3 multiplies 16x8 by 8x8 numbers, each in two parts; whole leaves them as they are.
+func tf32x3(whole bool) (*kernel.Func, error) {
+	return kernel.Build("tf32x3", func(b *kernel.Builder) {
 		x, w, y := b.Arg("x", kernel.Read), b.Arg("w", kernel.Read), b.Arg("y", kernel.Write) // w by columns
 		b.Workgroup(32)
 		g, t := b.Div(b.SubgroupLane(), 4), b.Mod(b.SubgroupLane(), 4)
@@ -48,7 +48,7 @@ func thrice(whole bool) (*kernel.Func, error) {
 // TestTF32 holds how exact products of split numbers are, that numbers with more bits are refused, and who has no such
 // matrices.
 func TestTF32(t *testing.T) {
-	f, err := thrice(false)
+	f, err := tf32x3(false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestTF32(t *testing.T) {
 			}
 		}
 	}
-	wrong, err := thrice(true)
+	wrong, err := tf32x3(true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestTF32(t *testing.T) {
 		}
 		assemble(t, map[int]string{80: "sm_80", 90: "sm_90"}[arch], text)
 		if arch == 90 {
-			golden(t, filepath.Join("ptx", "thrice"), f, "ptx", text)
+			golden(t, filepath.Join("ptx", "tf32x3"), f, "ptx", text)
 		}
 	}
 	if _, err := ptx.Lower(f, ptx.Options{Arch: 75}); err == nil || !strings.Contains(err.Error(), "no matrix f32[16x8 a]") {

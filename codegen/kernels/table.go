@@ -280,7 +280,7 @@ var families = []Family{
 	{"delta", everywhere, "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", other{offer: recurrent.DeltaCandidates}},
 	{"beside", gpus, "gated DeltaNet of one row beside the projection that gates its result: workgroups of delta, then those of gemv", other{besideCandidates, besideWants}},
 	{"delta_chunk", everywhere, "gated DeltaNet of many rows: for each chunk of 8 rows, what does not need the state, one workgroup a chunk and key head", other{offer: recurrent.DeltaChunkCandidates}},
-	{"delta_thrice", everywhere, "delta_chunked with matrix products, three of TF32 for one of f32", other{offer: recurrent.DeltaThriceCandidates}},
+	{"delta_tf32x3", everywhere, "delta_chunked with matrix products, three of TF32 for one of f32", other{offer: recurrent.DeltaTF32x3Candidates}},
 	{"delta_chunked", everywhere, "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", other{offer: recurrent.DeltaChunkedCandidates}},
 	{"conv", everywhere, "causal convolution over positions and the ring of past rows, each on its own", other{offer: recurrent.ConvCandidates}},
 	{"ssd", everywhere, "Mamba2: the state of some columns of a head, token by token, one workgroup each", other{offer: recurrent.SSDCandidates}},

@@ -54,7 +54,7 @@ func tooWide(s *kernels.Site, c *kernels.Candidate) bool {
 // ringStages returns the tiles of the longest ring for which a unit holds as many workgroups as its registers allow. It
 // bounds shared memory by what is fast and the ring by ringMost.
 func ringStages(t *target.Target, r *site.Ring) int {
-	shared := t.Asked
+	shared := t.SharedOptIn
 	if t.SharedFast > 0 {
 		shared = min(shared, t.SharedFast)
 	}

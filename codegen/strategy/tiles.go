@@ -26,7 +26,7 @@ func tileSeconds(t *target.Target, family string, tile *kernels.Tiling, rows int
 func tileRoofline(t *target.Target, floats bool, tile *kernels.Tiling, rows int) float64 {
 	size, rate := 2, t.MatrixFLOPs
 	switch {
-	case tile.Thrice:
+	case tile.TF32x3:
 		size, rate = 4, t.MatrixFLOPs/2/3 // TF32 has half of f16's rate, by the data sheets
 	case floats:
 		size, rate = 4, t.FLOPs

@@ -55,11 +55,11 @@ func (p *Probe) cudaTarget() *Target {
 	t.Probe = p.asJSON()
 	t.Name, t.Doc = ProbePrefix+p.Name+WithCUDA, "as probed through CUDA"
 	t.Arch = fmt.Sprintf("sm_%d%s", p.Arch, WithCUDA)
-	t.Groups = base.Groups && p.Arch == base.CUDA && p.Optional >= base.Asked // no later architecture has them
+	t.Groups = base.Groups && p.Arch == base.CUDA && p.Optional >= base.SharedOptIn // no later architecture has them
 	if p.Arch != base.CUDA {
 		t.Curve = nil
 	}
-	t.Units, t.Shared, t.Asked = p.Units, min(base.Shared, p.Shared), min(base.Asked, p.Optional)
+	t.Units, t.Shared, t.SharedOptIn = p.Units, min(base.Shared, p.Shared), min(base.SharedOptIn, p.Optional)
 	if t.Memory = p.Memory; p.Type != "discrete" {
 		t.Memory = 0
 	}

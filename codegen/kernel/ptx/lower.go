@@ -30,14 +30,14 @@ type Options struct {
 	// Constant reports whether an argument is memory that no dispatch writes: weights and
 	// tables. Nil: none is known to be.
 	Constant func(arg int) bool
-	// Settled reports whether a kernel that overlaps loads an argument, no constant, before it waits: the dispatch
-	// before does not write it. That dispatch is Patient.
-	Settled func(arg int) bool
-	// Patient has a kernel that overlaps let the next one begin only when it has waited itself.
-	Patient bool
-	// Once: where kernels overlap, constants of 8 bytes and more, whatever they are, are loaded as what is read once:
+	// EarlyLoads reports whether a kernel that overlaps loads an argument, no constant, before it waits: the dispatch
+	// before does not write it, and has LateTrigger.
+	EarlyLoads func(arg int) bool
+	// LateTrigger has a kernel that overlaps let the next one begin only when it has waited itself.
+	LateTrigger bool
+	// EvictFirst: where kernels overlap, constants of 8 bytes and more, whatever they are, are loaded as read once:
 	// their lines are the first to leave the L1 cache. For which kernels that pays was measured.
-	Once bool
+	EvictFirst bool
 	// Common: the driver's compiler is told that the lanes of a subgroup have its number in common. For which kernels
 	// that pays was measured.
 	Common bool
@@ -48,7 +48,7 @@ type Options struct {
 	Ahead []Ahead
 	Grid  int
 	// Overlap has the kernel begin while the one before it still runs, and wait for it before it
-	// touches memory that is neither Constant nor Settled.
+	// touches memory that is neither Constant nor among EarlyLoads.
 	Overlap bool
 	// WaitFirst: one that overlaps waits first of all, so that what it only reads may take the read-only cache.
 	WaitFirst bool

@@ -86,14 +86,14 @@ func (l *lowering) load(n *kernel.Node) {
 	v := l.registers(n.Type())
 	space := "global"
 	switch {
-	case !l.waited && l.settled(n):
+	case !l.waited && l.loadsEarly(n):
 		space = "relaxed.gpu.global" // an older value may lie in the L1 cache
 	case !l.waited:
 		space = "weak.global" // which is what global means, but can be told from it
 	case l.unchanging(n):
 		space = "global.nc"
 	}
-	if l.o.Overlap && l.o.Once && l.steady(n) && elem.Size() >= onceSize {
+	if l.o.Overlap && l.o.EvictFirst && l.steady(n) && elem.Size() >= evictFirstSize {
 		space += once
 	}
 	l.do("ld.%s.%s %s, %s", space, width(elem), list(v), at)
@@ -102,7 +102,7 @@ func (l *lowering) load(n *kernel.Node) {
 
 // Weights that a step of few rows reads once, in a row, are the first to leave the L1 cache, and bring the rest of
 // their 128 bytes to the L2 cache. Loads of fewer bytes are of scales and tables, which others read, too.
-const once, onceSize = ".L1::evict_first.L2::128B", 8
+const once, evictFirstSize = ".L1::evict_first.L2::128B", 8
 
 // copyArch is the first architecture that copies to shared memory while lanes go on.
 const copyArch = 80

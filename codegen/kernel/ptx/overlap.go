@@ -8,8 +8,8 @@ import "github.com/zincc-dev/zincc/codegen/kernel"
 // and what they wrote is seen. The branches of an if wait for themselves, so that each may load its
 // constants before; who comes to another wait does not wait again. A kernel of WaitFirst waits where it begins.
 //
-// A kernel that is Patient lets the next grid begin behind its own wait. That grid then sees what all grids but this
-// one wrote, and may read what is Settled early, too.
+// A kernel with LateTrigger lets the next grid begin behind its own wait. That grid then sees what all grids but this
+// one wrote, and its EarlyLoads may come before its own wait, too.
 
 // begin lets the next grid begin.
 func (l *lowering) begin() {
@@ -17,7 +17,7 @@ func (l *lowering) begin() {
 		l.waited = true
 		return
 	}
-	if !l.o.Patient {
+	if !l.o.LateTrigger {
 		l.do("griddepcontrol.launch_dependents")
 	}
 	if l.o.WaitFirst {
@@ -26,10 +26,10 @@ func (l *lowering) begin() {
 }
 
 // await waits before a node if it, or a loop that it is, touches other memory than what may be read early or may
-// return, and not all lanes that come to it have waited. Where something is Settled, lanes that return wait for
+// return, and not all lanes that come to it have waited. Where there are EarlyLoads, lanes that return wait for
 // themselves.
 func (l *lowering) await(n *kernel.Node) {
-	if l.waited || n.Op() == kernel.OpIf || n.Op() == kernel.OpReturnIf && l.o.Settled != nil {
+	if l.waited || n.Op() == kernel.OpIf || n.Op() == kernel.OpReturnIf && l.o.EarlyLoads != nil {
 		return
 	}
 	waits := l.touches(n)
@@ -52,7 +52,7 @@ func (l *lowering) awaitNow() {
 
 func (l *lowering) waitHere() {
 	l.do("griddepcontrol.wait")
-	if l.o.Patient {
+	if l.o.LateTrigger {
 		l.do("griddepcontrol.launch_dependents")
 	}
 }
@@ -67,12 +67,12 @@ func (l *lowering) touches(n *kernel.Node) bool {
 	if _, ok := n.View(); !ok || n.Op() == kernel.OpAddress {
 		return false
 	}
-	return !l.steady(n) && !l.settled(n)
+	return !l.steady(n) && !l.loadsEarly(n)
 }
 
-// settled reports whether an access reads what the grid before does not write.
-func (l *lowering) settled(n *kernel.Node) bool {
-	return (n.Op() == kernel.OpLoad || n.Op() == kernel.OpLoad16) && n.Through() == nil && l.o.Settled != nil && l.o.Settled(int(n.Imm()))
+// loadsEarly reports whether an access reads what the grid before does not write.
+func (l *lowering) loadsEarly(n *kernel.Node) bool {
+	return (n.Op() == kernel.OpLoad || n.Op() == kernel.OpLoad16) && n.Through() == nil && l.o.EarlyLoads != nil && l.o.EarlyLoads(int(n.Imm()))
 }
 
 // steady reports whether an access is of constants, whichever address it goes through.

@@ -111,7 +111,7 @@ func (k *coopAttention) divideWide(t *target.Target) bool {
 	k.teams, k.tileKV = 2, k.sides*fragment.Square
 	fits := func(buffers int) bool {
 		k.buffers = buffers
-		return 16*k.units() <= max(t.Shared, t.Asked)
+		return 16*k.units() <= max(t.Shared, t.SharedOptIn)
 	}
 	for k.teams > 1 && (k.tileRows()/2 >= k.rows.Max*k.fold || !fits(1)) {
 		k.teams /= 2

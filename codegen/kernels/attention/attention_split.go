@@ -230,7 +230,7 @@ func (k *splitKernel) divide(t *target.Target) {
 	}
 	room := t.Shared
 	if k.wide {
-		room = t.Asked
+		room = t.SharedOptIn
 	}
 	for n := splitSubgroups; n > 0; n /= 2 {
 		// q, k and v of the longest run that there can be at any width, the subgroups' sums, arrivals.

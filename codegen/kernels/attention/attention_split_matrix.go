@@ -93,7 +93,7 @@ func isWide(op *ir.Op, ctx int, t *target.Target) bool {
 	if w := a.Int("window"); w > 0 {
 		ctx = min(ctx, w)
 	}
-	return t.EightHeadsFrom > 0 && ctx >= t.EightHeadsFrom && t.Asked > t.Shared && a.Int("head_dim") == eightsHead && a.Int("heads")/a.Int("kv_heads")%(2*matrixHeads) == 0
+	return t.EightHeadsFrom > 0 && ctx >= t.EightHeadsFrom && t.SharedOptIn > t.Shared && a.Int("head_dim") == eightsHead && a.Int("heads")/a.Int("kv_heads")%(2*matrixHeads) == 0
 }
 
 // columns are the heads of the matrices' columns.

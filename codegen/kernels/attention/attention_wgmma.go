@@ -81,7 +81,7 @@ func (k *wgmmaAttention) divide(t *target.Target) bool {
 		return false
 	}
 	k.tileKV = 2 * teamRows
-	fits := func() bool { return k.tileKV+k.headDim <= wgmmaScores && 16*k.units() <= max(t.Shared, t.Asked) }
+	fits := func() bool { return k.tileKV+k.headDim <= wgmmaScores && 16*k.units() <= max(t.Shared, t.SharedOptIn) }
 	for k.tileKV > fragment.Square && !fits() {
 		k.tileKV /= 2
 	}

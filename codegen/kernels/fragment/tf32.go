@@ -22,13 +22,13 @@ func SplitTF32(b *kernel.Builder, t kernel.Type, elems ...kernel.Value) Split {
 	return Split{b.MatElems(t, high...), b.MatElems(t, low...)}
 }
 
-// Thrice lists the pairs of parts whose products add up to a product of f32, small ones first. It leaves out the
+// TF32x3 lists the pairs of parts whose products add up to a product of f32, small ones first. It leaves out the
 // product of the low parts, which is 2^-22 of the whole or less.
-var Thrice = [3][2]int{{1, 0}, {0, 1}, {0, 0}}
+var TF32x3 = [3][2]int{{1, 0}, {0, 1}, {0, 0}}
 
 // AddTo returns sum + x*y.
 func (x Split) AddTo(b *kernel.Builder, sum kernel.Value, y Split) kernel.Value {
-	for _, part := range Thrice {
+	for _, part := range TF32x3 {
 		sum = b.MatMulAdd(x[part[0]], y[part[1]], sum)
 	}
 	return sum

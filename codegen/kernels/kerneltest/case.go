@@ -308,7 +308,7 @@ func (c Case) CheckBuild(t testing.TB) {
 func (c Case) CheckOn(t testing.TB, on *target.Target) {
 	t.Helper()
 	for _, k := range Different(c.Candidates(t, c.Site(t, on))) {
-		Builds(t, on, max(on.Shared, on.Asked), k)
+		Builds(t, on, max(on.Shared, on.SharedOptIn), k)
 	}
 	if launch, ok := Emulated(on); ok {
 		c.FirstOf(t, on, launch)

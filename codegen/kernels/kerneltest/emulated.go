@@ -120,7 +120,7 @@ var never = map[string]string{
 	"expert_fragment": "fragments of matrices, whose lanes are known",
 	"expert_wide":     "fragments of matrices, whose lanes are known",
 	"expert_weigh":    "expert_wide, whose sums it weighs",
-	"delta_thrice":    "matrices of TF32",
+	"delta_tf32x3":    "matrices of TF32",
 	"beside":          "workgroups of a dispatch that begin before the one before it ends",
 }
 

@@ -79,7 +79,7 @@ func expertWideAt(s *site.Site, g *expertGroup) *expertWide {
 		return nil
 	}
 	k.experts = int(k.routed.matrices[0].value.Type.Shape[0])
-	if k.bytes() > max(s.Target.Shared, s.Target.Asked) {
+	if k.bytes() > max(s.Target.Shared, s.Target.SharedOptIn) {
 		return nil
 	}
 	return k

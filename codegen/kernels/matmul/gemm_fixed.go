@@ -71,7 +71,7 @@ func fixedAt(s *site.Site, g *linearGroup) *gemmFixed {
 	}
 	k := &gemmFixed{linearGroup: g, fixedTile: fixedTileOf(g, s.Target)}
 	k.direct = k.gain != nil && k.sharedSizes().bytes() > s.Target.Shared
-	if k.sharedSizes().bytes()+g.tables() > max(s.Target.Shared, s.Target.Asked) {
+	if k.sharedSizes().bytes()+g.tables() > max(s.Target.Shared, s.Target.SharedOptIn) {
 		return nil
 	}
 	if k.splits > 1 {

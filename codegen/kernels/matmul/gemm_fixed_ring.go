@@ -26,7 +26,7 @@ func (k gemmFixed) rings(t *target.Target) (list []*site.Ring) {
 	}
 	for _, n := range ringStages {
 		r := &site.Ring{Stages: n, Bytes: k.groups * k.ringRow() * fixedSide, Besides: k.sharedSizes().bytes(), Subgroups: k.groups}
-		if r.Besides+r.Stages*r.Bytes <= t.Asked {
+		if r.Besides+r.Stages*r.Bytes <= t.SharedOptIn {
 			list = append(list, r)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // ringTarget is a small GPU of which it is known how it deals elements of matrices to lanes, and which copies to
 // shared memory while lanes go on.
-var ringTarget = target.Target{Wave: 32, Workgroup: 1024, Shared: 48 << 10, Asked: 227 << 10, Units: 2, Dot: true, Fragments: true, CUDA: 80}
+var ringTarget = target.Target{Wave: 32, Workgroup: 1024, Shared: 48 << 10, SharedOptIn: 227 << 10, Units: 2, Dot: true, Fragments: true, CUDA: 80}
 
 // fixedGroups are groups over an x in fixed point. They make the weights before x: the same
 // for any number of columns.
@@ -111,7 +111,7 @@ func TestGemmFixed(t *testing.T) {
 // TestGemmFixedDirect holds that gains that shared memory has no room for give the same bits.
 func TestGemmFixedDirect(t *testing.T) {
 	little := ringTarget
-	little.Shared, little.Asked = 1<<10, 48<<10
+	little.Shared, little.SharedOptIn = 1<<10, 48<<10
 	for _, d := range []ir.DType{ir.Q4_0, ir.Q6_K} {
 		t.Run(d.String(), func(t *testing.T) {
 			const cols = 5

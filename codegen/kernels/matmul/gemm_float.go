@@ -15,7 +15,7 @@ import (
 // tile of the result and share the elements of its rows.
 type floatTile struct {
 	rows, outputs, subgroups int
-	// matrices: sums are made by matrices of TF32, see thriceRun.
+	// matrices: sums are made by matrices of TF32, see tf32x3Run.
 	matrices bool
 }
 
@@ -83,7 +83,7 @@ func (g *linearGroup) floats(s *site.Site) (site.Extent, bool) {
 // fits reports whether the workgroup fits the target, and whether its parts come out even. Subgroups of fewer lanes are
 // a processor's, which has no registers for the sums and does not gain by shared memory.
 func (k gemmFloat) fits(t *target.Target) bool {
-	if k.matrices && (!t.TF32() || k.k%(thriceDepth*k.subgroups) != 0) {
+	if k.matrices && (!t.TF32() || k.k%(tf32x3Depth*k.subgroups) != 0) {
 		return false
 	}
 	return k.wave >= 2*floatAcross && k.threads() <= t.Workgroup && 16*k.sharedVec4()+4*k.tileRows() <= t.Shared &&
@@ -105,7 +105,7 @@ func (k gemmFloat) half() int { return (k.tileRows() + k.tileOutputs()) * floatD
 // sharedVec4 is the vec4 of all places.
 func (k gemmFloat) sharedVec4() int {
 	if k.matrices {
-		return k.wave * thricePart / 4
+		return k.wave * tf32x3Part / 4
 	}
 	return 2 * k.half() * k.subgroups
 }
@@ -152,7 +152,7 @@ func (k gemmFloat) kernel(s *site.Signature, firsts []int) func(b *kernel.Builde
 			if k.narrow(i) {
 				r.column(p, at)
 			} else if k.matrices {
-				(&thriceRun{floatRun: r, p: p, col: b.Mul(at, k.tileOutputs())}).run()
+				(&tf32x3Run{floatRun: r, p: p, col: b.Mul(at, k.tileOutputs())}).run()
 			} else {
 				r.tile(p, b.Mul(at, k.tileOutputs()))
 			}
@@ -343,5 +343,5 @@ func (k gemmFloat) tiling() *site.Tiling {
 			tiles -= p.width
 		}
 	}
-	return &site.Tiling{Name: k.floatTile.name(), K: k.k, Width: k.tiles(1), Rows: k.tileRows(), Across: tiles, Thrice: k.matrices}
+	return &site.Tiling{Name: k.floatTile.name(), K: k.k, Width: k.tiles(1), Rows: k.tileRows(), Across: tiles, TF32x3: k.matrices}
 }

@@ -56,7 +56,7 @@ func wideAt(s *site.Site, g *linearGroup) *gemmWide {
 		}
 	}
 	k := wideOf(g, s.Target)
-	if k == nil || k.bytes() > s.Target.Asked {
+	if k == nil || k.bytes() > s.Target.SharedOptIn {
 		return nil
 	}
 	if k.splits > 1 {

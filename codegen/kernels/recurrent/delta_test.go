@@ -188,7 +188,7 @@ func TestDeltaChunked(t *testing.T) {
 			c.RunOn(t, kerneltest.Lookup(t, name))
 		}
 		c.CheckBuild(t)
-		c.Family = "delta_thrice"
+		c.Family = "delta_tf32x3"
 		on := kerneltest.Lookup(t, "sm_90-cuda")
 		c.RunOn(t, on)
 		for _, k := range c.Candidates(t, c.Site(t, on)) {

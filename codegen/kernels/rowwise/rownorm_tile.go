@@ -52,7 +52,7 @@ func (k rowNormKernel) tiled(s *site.Site, op *ir.Op) (list []site.Candidate) {
 	var others []site.Candidate
 	for _, lines := range normLines {
 		k.tile = normTile{op: op, orders: orders, lines: lines}
-		if k.lanes() > s.Target.Workgroup || 16*lines*(columns/ir.PieceElements+k.tile.pad()) > max(s.Target.Shared, s.Target.Asked) {
+		if k.lanes() > s.Target.Workgroup || 16*lines*(columns/ir.PieceElements+k.tile.pad()) > max(s.Target.Shared, s.Target.SharedOptIn) {
 			continue
 		}
 		grid := [3]int{width / columns, ir.TileRows / lines, rows / ir.TileRows}

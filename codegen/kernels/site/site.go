@@ -59,12 +59,12 @@ type Candidate struct {
 	// Overlap is how the kernel takes part where dispatches begin early, whether its own does or not: it lets the next
 	// one begin early, and waits for the one before. The compiler sets it.
 	Overlap ir.Early
-	// Early: where kernels load first, this one loads more than constants. The compiler then sets Settled, which is
-	// true for the operands that it may load: no constants, and not written by the dispatch before. It makes that one
-	// Patient: it lets the next begin only when what was before it has ended.
-	Early   bool
-	Settled []bool
-	Patient bool
+	// Early: where kernels load first, this one loads more than constants. The compiler then sets EarlyLoads, which is
+	// true for the operands that it may load: no constants, and not written by the dispatch before. That one then
+	// has LateTrigger: it lets the next begin only when what was before it has ended.
+	Early       bool
+	EarlyLoads  []bool
+	LateTrigger bool
 }
 
 // Ring describes a ring of tiles of weights in shared memory: one is multiplied while copies fill the others.

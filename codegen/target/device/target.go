@@ -13,16 +13,16 @@ type Target struct {
 	Name string
 	Doc  string // one line for people
 
-	Vendor    uint32 // PCI vendor; 0: none
-	Arch      string // name of the published target whose tuning serves a device that was probed; "": its own
-	Machine   string // of backend cpu: that of package codegen/kernel/llvm
-	Backend   string // what runs its plans: plans.Vulkan and the like
-	Wave      int    // subgroup size that pipelines ask for
-	Waves     []int  // sizes to choose from for kernels of few rows, Wave first; none: only Wave
-	Workgroup int    // invocations of a workgroup, at most
-	Shared    int    // bytes of shared memory of a workgroup, at most
-	Asked     int    // the same of workgroups that ask for it; 0: as Shared
-	Units     int    // compute units or SMs: workgroups that make progress at once
+	Vendor      uint32 // PCI vendor; 0: none
+	Arch        string // name of the published target whose tuning serves a device that was probed; "": its own
+	Machine     string // of backend cpu: that of package codegen/kernel/llvm
+	Backend     string // what runs its plans: plans.Vulkan and the like
+	Wave        int    // subgroup size that pipelines ask for
+	Waves       []int  // sizes to choose from for kernels of few rows, Wave first; none: only Wave
+	Workgroup   int    // invocations of a workgroup, at most
+	Shared      int    // bytes of shared memory of a workgroup, at most
+	SharedOptIn int    // the same of workgroups that ask for it; 0: as Shared
+	Units       int    // compute units or SMs: workgroups that make progress at once
 	// Rows is the largest number of rows of a prompt in a step. More rows fill more units and
 	// share reads of the weights, but take more memory.
 	Rows int

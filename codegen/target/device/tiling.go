@@ -22,7 +22,7 @@ type Tiling struct {
 	Steps     int    // steps of a workgroup over its elements of a row
 	Series    int    // tiles of outputs of a workgroup, one after the other
 	Splits    int    // workgroups that share the elements of a row
-	Thrice    bool   // a product of f32 is three of TF32, on matrices
+	TF32x3    bool   // a product of f32 is three of TF32, on matrices
 	Slots     int    // experts of a row; 0 where there are none
 	Experts   int
 }

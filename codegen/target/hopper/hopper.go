@@ -56,7 +56,7 @@ var CUDA = nvidia.CUDA(90, "NVIDIA Hopper (H100, H200)", device.Target{
 	MatrixFLOPs:    790e12,
 	Stage:          1.3e-6,
 	Groups:         true,
-	Asked:          227 << 10,
+	SharedOptIn:    227 << 10,
 	SharedFast:     196 << 10, // 15 to 27 us a dispatch above it: docs/lab/batched-decoding.md
 	EightHeadsFrom: 32 << 10,  // docs/lab/cuda.md
 	Curve:          curve,

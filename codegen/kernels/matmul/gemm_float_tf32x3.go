@@ -6,12 +6,12 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 )
 
-// thriceRun is a tile of gemm_float whose products are made by matrices of TF32, which have 11 bits of mantissa. Each
+// tf32x3Run is a tile of gemm_float whose products are made by matrices of TF32, which have 11 bits of mantissa. Each
 // number is the sum of two of these, and three of their four products count. They lose 2^-21 of the product of f32,
 // half of it in the fourth product, half in the last bits of both numbers. Lanes load their factors straight from
 // memory, where four neighbouring lanes have 16 elements of a row; which of a matrix's columns an element is in does
 // not matter, as it is the same in both matrices.
-type thriceRun struct {
+type tf32x3Run struct {
 	*floatRun
 	p    *projectArgs
 	col  kernel.Value
@@ -19,13 +19,13 @@ type thriceRun struct {
 }
 
 const (
-	// thriceDepth is the elements of a row that a subgroup takes at a time.
-	thriceDepth = 16
-	// thricePart is the sums of as many lanes as a subgroup has that go through shared memory at a time.
-	thricePart = 256
+	// tf32x3Depth is the elements of a row that a subgroup takes at a time.
+	tf32x3Depth = 16
+	// tf32x3Part is the sums of as many lanes as a subgroup has that go through shared memory at a time.
+	tf32x3Part = 256
 )
 
-func (r *thriceRun) run() {
+func (r *tf32x3Run) run() {
 	b := r.b
 	if r.shared == nil {
 		r.shared = b.Shared(lane.F32x4, r.sharedVec4())
@@ -33,10 +33,10 @@ func (r *thriceRun) run() {
 	for range r.tileRows() / fragment.Side * (r.tileOutputs() / fragment.Columns) {
 		r.sums = append(r.sums, b.Var(fragment.TF32Sum, b.MatFill(fragment.TF32Sum, 0)))
 	}
-	length, step := b.Div(r.a.k, 4), thriceDepth/4*r.subgroups
+	length, step := b.Div(r.a.k, 4), tf32x3Depth/4*r.subgroups
 	var from []kernel.Value
 	var of []*kernel.Buffer
-	place, quad := b.Div(r.lane, 4), b.Add(b.Mul(r.id, thriceDepth/4), b.Mod(r.lane, 4))
+	place, quad := b.Div(r.lane, 4), b.Add(b.Mul(r.id, tf32x3Depth/4), b.Mod(r.lane, 4))
 	lines := func(buf *kernel.Buffer, n int, first, end kernel.Value) {
 		for i := range n / fragment.Columns {
 			line := b.Min(b.Add(first, place, i*fragment.Columns), b.Sub(end, 1))
@@ -66,7 +66,7 @@ func (r *thriceRun) run() {
 }
 
 // multiply adds the products of rows and outputs, of which a lane has four elements each.
-func (r *thriceRun) multiply(rows, outputs []kernel.Value) {
+func (r *tf32x3Run) multiply(rows, outputs []kernel.Value) {
 	b := r.b
 	for half := range 2 {
 		var ws []fragment.Split
@@ -80,7 +80,7 @@ func (r *thriceRun) multiply(rows, outputs []kernel.Value) {
 			}
 			x := fragment.SplitTF32(b, fragment.TF32Left, elems[:]...)
 			sums := r.sums[i/2*len(ws):][:len(ws)]
-			for _, part := range fragment.Thrice {
+			for _, part := range fragment.TF32x3 {
 				for c, sum := range sums {
 					sum.Set(b.MatMulAdd(x[part[0]], ws[c][part[1]], sum.Get()))
 				}
@@ -90,9 +90,9 @@ func (r *thriceRun) multiply(rows, outputs []kernel.Value) {
 }
 
 // finish adds up what the subgroups have, some sums of each lane at a time, and writes the results.
-func (r *thriceRun) finish() {
+func (r *tf32x3Run) finish() {
 	b := r.b
-	matrices := thricePart / fragment.Sums / r.subgroups
+	matrices := tf32x3Part / fragment.Sums / r.subgroups
 	for first := 0; first < len(r.sums); first += matrices {
 		part := r.sums[first:min(first+matrices, len(r.sums))]
 		if first > 0 {
@@ -118,7 +118,7 @@ func (r *thriceRun) finish() {
 }
 
 // store adds up matrix i of a part, whose first is that many, and writes it.
-func (r *thriceRun) store(part []*kernel.Var, first int, i kernel.Value, place func(id kernel.Value, i kernel.Operand) kernel.Value) {
+func (r *tf32x3Run) store(part []*kernel.Var, first int, i kernel.Value, place func(id kernel.Value, i kernel.Operand) kernel.Value) {
 	b := r.b
 	v := r.shared.Load(place(b.U32(0), i))
 	for id := 1; id < r.subgroups; id++ {

@@ -6,10 +6,10 @@ import (
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// expect replaces the rooflines of the plan by the final prediction of each dispatch: the time in the row
+// predictTimes replaces the rooflines of the plan by the final prediction of each dispatch: the time in the row
 // that chose its kernel, else its roofline with the target's fit. The reach of entries
 // was decided before, by comparing rooflines, which are all of one kind.
-func (e *emitter) expect() {
+func (e *emitter) predictTimes() {
 	for i := range e.plan.Entries {
 		f := e.p.Funcs[i]
 		for j := range e.plan.Entries[i].Dispatches {

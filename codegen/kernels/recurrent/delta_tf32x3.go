@@ -12,14 +12,14 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// DeltaThriceCandidates returns delta_chunked with matrices of TF32.
-func DeltaThriceCandidates(s *site.Site) []site.Candidate {
+// DeltaTF32x3Candidates returns delta_chunked with matrices of TF32.
+func DeltaTF32x3Candidates(s *site.Site) []site.Candidate {
 	if !s.Target.TF32() {
 		return nil
 	}
-	k := &deltaThriceKernel{deltaChunkedKernel: deltaChunkedKernel{parts: 4, copies: true}}
+	k := &deltaTF32x3Kernel{deltaChunkedKernel: deltaChunkedKernel{parts: 4, copies: true}}
 	if s.Target.Overlaps() {
-		k.least = s.Target.Asked / 16 / 3
+		k.least = s.Target.SharedOptIn / 16 / 3
 	}
 	if !k.match(s) || !k.fits(s.Target) {
 		return nil
@@ -27,7 +27,7 @@ func DeltaThriceCandidates(s *site.Site) []site.Candidate {
 	return []site.Candidate{k.candidate()}
 }
 
-// deltaThriceKernel is delta_chunked, whose products with the state are made by matrices of TF32: each number is the
+// deltaTF32x3Kernel is delta_chunked, whose products with the state are made by matrices of TF32: each number is the
 // sum of two of these, and three of their four products count. A subgroup has 16 columns of the state and half of the
 // key dims, turned over: columns are the rows of its matrices. So what it has of the state is both what is changed and,
 // as it is, what is multiplied with keys and queries. Subgroups with the halves of the same columns exchange their
@@ -35,7 +35,7 @@ func DeltaThriceCandidates(s *site.Site) []site.Candidate {
 //
 // With g = lane/4 and t = lane%4 a lane has columns g and g+8, of each 16 key dims 4t to 4t+3, and rows t and t+4 of
 // the chunk.
-type deltaThriceKernel struct {
+type deltaTF32x3Kernel struct {
 	deltaChunkedKernel
 	// least is the vec4 of shared memory that a workgroup asks for at least, so that a unit has at most two, and room
 	// for other work beside one. Else the first units that are free, where the dispatch before or one beside it ends,
@@ -44,28 +44,28 @@ type deltaThriceKernel struct {
 }
 
 const (
-	thriceHalves = 2
-	// thricePad is the padding between rows of k and q in shared memory, in vec4, so that lanes use different banks.
-	thricePad = 1
+	tf32x3Halves = 2
+	// tf32x3Pad is the padding between rows of k and q in shared memory, in vec4, so that lanes use different banks.
+	tf32x3Pad = 1
 )
 
 // fits reports whether the columns and key dims of a workgroup are whole matrices, and its lanes enough for what a
 // chunk needs copied.
-func (k *deltaThriceKernel) fits(t *target.Target) bool {
+func (k *deltaTF32x3Kernel) fits(t *target.Target) bool {
 	for _, in := range k.inputs {
 		if !in.quads() {
 			return false
 		}
 	}
-	return k.headDim%(thriceHalves*fragment.Side) == 0 && k.headDim%(k.parts*fragment.Side) == 0 && k.headDim <= deltaMax &&
-		16*k.sharedVec4() <= max(t.Shared, t.Asked) &&
+	return k.headDim%(tf32x3Halves*fragment.Side) == 0 && k.headDim%(k.parts*fragment.Side) == 0 && k.headDim <= deltaMax &&
+		16*k.sharedVec4() <= max(t.Shared, t.SharedOptIn) &&
 		k.lanes() <= t.Workgroup && k.lanes() >= max(numbersSize, ir.DeltaChunk*k.width()/4)
 }
 
-func (k *deltaThriceKernel) lanes() int { return k.width() / fragment.Side * thriceHalves * 32 }
+func (k *deltaTF32x3Kernel) lanes() int { return k.width() / fragment.Side * tf32x3Halves * 32 }
 
-func (k *deltaThriceKernel) candidate() site.Candidate {
-	key := fmt.Sprintf("delta_thrice hd=%d parts=%d", k.headDim, k.parts)
+func (k *deltaTF32x3Kernel) candidate() site.Candidate {
+	key := fmt.Sprintf("delta_tf32x3 hd=%d parts=%d", k.headDim, k.parts)
 	if k.slots() > 1 {
 		key += " slots"
 	}
@@ -77,11 +77,11 @@ func (k *deltaThriceKernel) candidate() site.Candidate {
 			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{k.rows.Max, k.width()}, Axis: []int{1, 0}},
 			{Arg: "state", Dims: []int{1, k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
 		},
-	}, "delta_thrice", k.kernel)
+	}, "delta_tf32x3", k.kernel)
 }
 
-func (k *deltaThriceKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
-	r := &deltaThriceRun{deltaThriceKernel: k, chunkedArgs: k.declare(s)}
+func (k *deltaTF32x3Kernel) kernel(s *site.Signature) func(b *kernel.Builder) {
+	r := &deltaTF32x3Run{deltaTF32x3Kernel: k, chunkedArgs: k.declare(s)}
 	return func(b *kernel.Builder) {
 		r.b, r.n = b, r.rows.Load(b)
 		r.begin()
@@ -96,9 +96,9 @@ func (k *deltaThriceKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	}
 }
 
-// deltaThriceRun is the kernel while it is built.
-type deltaThriceRun struct {
-	*deltaThriceKernel
+// deltaTF32x3Run is the kernel while it is built.
+type deltaTF32x3Run struct {
+	*deltaTF32x3Kernel
 	*chunkedArgs
 	half    kernel.Value  // of the key dims, that the subgroup has
 	g, t    kernel.Value  // of the lane
@@ -112,49 +112,49 @@ type deltaThriceRun struct {
 }
 
 // begin finds what is the workgroup's, the subgroup's and the lane's, and declares shared memory.
-func (r *deltaThriceRun) begin() {
+func (r *deltaTF32x3Run) begin() {
 	b := r.b
 	b.Workgroup(r.lanes())
 	r.find(&r.deltaChunkedKernel)
-	r.half = b.Mod(b.SubgroupID(), thriceHalves)
+	r.half = b.Mod(b.SubgroupID(), tf32x3Halves)
 	r.g, r.t = b.Div(b.SubgroupLane(), 4), b.Mod(b.SubgroupLane(), 4)
 	r.rowOfG = b.Add(b.Div(r.g, 2), b.Mul(b.Mod(r.g, 2), 4))
-	r.column = b.Add(b.Mul(b.Div(b.SubgroupID(), thriceHalves), fragment.Side), r.g)
+	r.column = b.Add(b.Mul(b.Div(b.SubgroupID(), tf32x3Halves), fragment.Side), r.g)
 	r.vectors = b.Shared(lane.U32x4, copiedChunks*r.slotSize())
 	r.numbers = b.Shared(lane.U32x4, copiedChunks*numbersSize)
 	r.values = b.Shared(lane.U32x4, copiedChunks*r.valuesSize())
 	r.sums = b.Shared(lane.F32x4, r.sumsSize()+max(0, r.least-r.sharedVec4()))
 }
 
-func (k *deltaThriceKernel) sharedVec4() int {
+func (k *deltaTF32x3Kernel) sharedVec4() int {
 	return copiedChunks*(k.slotSize()+numbersSize+k.valuesSize()) + k.sumsSize()
 }
 
 // sumsSize is the vec4 of the sums of two chunks with keys and queries.
-func (k *deltaThriceKernel) sumsSize() int { return 2 * 2 * k.lanes() }
+func (k *deltaTF32x3Kernel) sumsSize() int { return 2 * 2 * k.lanes() }
 
 // numbersSize is the vec4 of a chunk's numbers, valuesSize of its rows of v.
 const numbersSize = ir.DeltaChunk * ir.DeltaChunkWidth / 4
 
-func (k *deltaThriceKernel) valuesSize() int { return ir.DeltaChunk * k.valuesLine() }
+func (k *deltaTF32x3Kernel) valuesSize() int { return ir.DeltaChunk * k.valuesLine() }
 
 // valuesLine is the vec4 from one row of v to the next: lanes of four rows use different banks.
-func (k *deltaThriceKernel) valuesLine() int { return k.width()/4 + 2 }
+func (k *deltaTF32x3Kernel) valuesLine() int { return k.width()/4 + 2 }
 
-func (k *deltaThriceKernel) line() int { return k.headDim/4 + thricePad }
+func (k *deltaTF32x3Kernel) line() int { return k.headDim/4 + tf32x3Pad }
 
 // slotSize is the vec4 of the rows of a chunk.
-func (k *deltaThriceKernel) slotSize() int { return 2 * ir.DeltaChunk * k.line() }
+func (k *deltaTF32x3Kernel) slotSize() int { return 2 * ir.DeltaChunk * k.line() }
 
 // blocks are 16 key dims of which the subgroup has so many.
-func (r *deltaThriceRun) blocks() int { return r.headDim / thriceHalves / fragment.Side }
+func (r *deltaTF32x3Run) blocks() int { return r.headDim / tf32x3Halves / fragment.Side }
 
 // quad is the first vec4 of a block of the subgroup's in a row of k or a column of the state.
-func (r *deltaThriceRun) quad(block int) kernel.Value {
-	return r.b.Add(r.b.Mul(r.half, r.headDim/thriceHalves/4), block*fragment.Side/4)
+func (r *deltaTF32x3Run) quad(block int) kernel.Value {
+	return r.b.Add(r.b.Mul(r.half, r.headDim/tf32x3Halves/4), block*fragment.Side/4)
 }
 
-func (r *deltaThriceRun) eachState(do func(block, i int, at kernel.Value)) {
+func (r *deltaTF32x3Run) eachState(do func(block, i int, at kernel.Value)) {
 	b := r.b
 	for block := range r.blocks() {
 		for i := range 2 {
@@ -165,7 +165,7 @@ func (r *deltaThriceRun) eachState(do func(block, i int, at kernel.Value)) {
 }
 
 // loadState loads the state, which is 0 before position 0.
-func (r *deltaThriceRun) loadState() {
+func (r *deltaTF32x3Run) loadState() {
 	b := r.b
 	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, 0), 0), 4)
 	for range 2 * r.blocks() {
@@ -179,7 +179,7 @@ func (r *deltaThriceRun) loadState() {
 	})
 }
 
-func (r *deltaThriceRun) storeState() {
+func (r *deltaTF32x3Run) storeState() {
 	r.eachState(func(block, i int, at kernel.Value) {
 		var four [4]kernel.Operand
 		for e := range four {
@@ -190,7 +190,7 @@ func (r *deltaThriceRun) storeState() {
 }
 
 // copy begins to copy the rows of the chunk from row first on.
-func (r *deltaThriceRun) copy(first kernel.Value) {
+func (r *deltaTF32x3Run) copy(first kernel.Value) {
 	b, quads := r.b, r.headDim/4
 	n := ir.DeltaChunk * quads
 	for i := range 2 {
@@ -225,14 +225,14 @@ func (r *deltaThriceRun) copy(first kernel.Value) {
 }
 
 // rowsOf returns where shared memory has the rows of the chunk from row first on.
-func (r *deltaThriceRun) rowsOf(first kernel.Value) kernel.Value {
+func (r *deltaTF32x3Run) rowsOf(first kernel.Value) kernel.Value {
 	b := r.b
 	return b.Mul(b.Mod(b.Div(first, ir.DeltaChunk), copiedChunks), r.slotSize())
 }
 
 // of returns what the lane needs besides of the chunk from row first on: numbers of rows t and t+4, its elements of
 // both matrices, as columns of which g is a row, and of v, as sums lie, and what the state fades by.
-func (r *deltaThriceRun) of(first kernel.Value) (weights [2]kernel.Value, matrices [2][2]kernel.Value, v [4]kernel.Value, fade kernel.Value) {
+func (r *deltaTF32x3Run) of(first kernel.Value) (weights [2]kernel.Value, matrices [2][2]kernel.Value, v [4]kernel.Value, fade kernel.Value) {
 	b := r.b
 	slot := b.Mod(b.Div(first, ir.DeltaChunk), copiedChunks)
 	at := func(row kernel.Value, quad int) kernel.Value {
@@ -257,12 +257,12 @@ func (r *deltaThriceRun) of(first kernel.Value) (weights [2]kernel.Value, matric
 }
 
 // left is a sum as what is multiplied: its columns are those of k.
-func (r *deltaThriceRun) left(e [4]kernel.Value) fragment.Split {
+func (r *deltaTF32x3Run) left(e [4]kernel.Value) fragment.Split {
 	return fragment.SplitTF32(r.b, fragment.TF32Left, e[0], e[2], e[1], e[3])
 }
 
 // right is the other factor of left; a lane has two elements of it.
-func (r *deltaThriceRun) right(x, y kernel.Value) fragment.Split {
+func (r *deltaTF32x3Run) right(x, y kernel.Value) fragment.Split {
 	return fragment.SplitTF32(r.b, fragment.TF32Right, x, y)
 }
 
@@ -274,7 +274,7 @@ func elemsOf(v *kernel.Var) (e [4]kernel.Value) {
 }
 
 // sum returns a matrix with these elements.
-func (r *deltaThriceRun) sum(e [4]kernel.Value) *kernel.Var {
+func (r *deltaTF32x3Run) sum(e [4]kernel.Value) *kernel.Var {
 	v := r.b.Var(fragment.TF32Sum, r.b.MatFill(fragment.TF32Sum, 0))
 	for i, x := range e {
 		v.SetElem(i, x)
@@ -283,7 +283,7 @@ func (r *deltaThriceRun) sum(e [4]kernel.Value) *kernel.Var {
 }
 
 // chunk is the rows from first on.
-func (r *deltaThriceRun) chunk(first kernel.Value) {
+func (r *deltaTF32x3Run) chunk(first kernel.Value) {
 	b := r.b
 	numbers, matrices, v, fade := r.of(first)
 	rows := r.rowsOf(first)
@@ -310,7 +310,7 @@ func (r *deltaThriceRun) chunk(first kernel.Value) {
 }
 
 // products returns those of the state with keys, then with queries, of the subgroup's dims, each as three sums.
-func (r *deltaThriceRun) products(rows kernel.Value) (sums [2][3]kernel.Value) {
+func (r *deltaTF32x3Run) products(rows kernel.Value) (sums [2][3]kernel.Value) {
 	b := r.b
 	for i := range sums {
 		for j := range sums[i] {
@@ -336,11 +336,11 @@ func (r *deltaThriceRun) products(rows kernel.Value) (sums [2][3]kernel.Value) {
 }
 
 // exchange adds the products of all dims, of which the subgroups of a column have parts.
-func (r *deltaThriceRun) exchange(first kernel.Value, sums [2][3]kernel.Value) (keys, queries kernel.Value) {
+func (r *deltaTF32x3Run) exchange(first kernel.Value, sums [2][3]kernel.Value) (keys, queries kernel.Value) {
 	b := r.b
 	odd := b.Mod(b.Div(first, ir.DeltaChunk), 2)
 	place := func(half kernel.Value, i int) kernel.Value {
-		id := b.Add(b.Mul(b.Div(b.SubgroupID(), thriceHalves), thriceHalves), half)
+		id := b.Add(b.Mul(b.Div(b.SubgroupID(), tf32x3Halves), tf32x3Halves), half)
 		return b.Add(b.Mul(b.Add(b.Mul(odd, 2), i), r.lanes()), b.Mul(id, 32), b.SubgroupLane())
 	}
 	for i := range sums {
@@ -364,7 +364,7 @@ func (r *deltaThriceRun) exchange(first kernel.Value, sums [2][3]kernel.Value) (
 }
 
 // fade lets the state fade by a factor and adds the change by the keys of the rows.
-func (r *deltaThriceRun) fade(rows kernel.Value, change fragment.Split, factor kernel.Value) {
+func (r *deltaTF32x3Run) fade(rows kernel.Value, change fragment.Split, factor kernel.Value) {
 	b := r.b
 	upper := b.Eq(b.Mod(r.g, 2), 1)
 	for block := range r.blocks() {
