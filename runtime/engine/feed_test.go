@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -64,33 +65,39 @@ func TestTogetherBesidePrompts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		e, x := start(t, 2, engine.Options{})
 		x.slow = 0.2 // a step takes 0.4 ms, one of a prompt up to 12
-		go func() {
+		var others sync.WaitGroup
+		others.Go(func() {
 			for k := range 20 {
 				time.Sleep(7 * time.Millisecond)
 				ask(context.Background(), e, engine.Request{Prompt: prompt(1+k, 700), Max: 1, TopLogprobs: -1, NoCache: true})
 			}
-		}()
+		})
 		drawn := sample.Params{Temp: 1, TopP: 1, Typical: 1, Repeat: 1, Bias: map[int32]float64{7: -1e30, 8: -1e30}}
-		chosen, beside := 0, 0
+		var parts []int
+		var at []time.Time
 		for ev, err := range e.Generate(t.Context(), engine.Request{Prompt: prompt(0, 10), Max: 600, TopLogprobs: -1, IgnoreEOG: true, Sampling: drawn}) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if len(ev.Tokens) == 0 {
-				continue
+			if len(ev.Tokens) > 0 {
+				parts, at = append(parts, len(ev.Tokens)), append(at, time.Now())
 			}
-			var ends []time.Time // of the steps that chose them
-			for _, l := range x.log {
-				if l.slots[0] == 0 {
-					ends = append(ends, l.end)
-				} else if l.entry.Kind == "prefill" {
-					beside++
-				}
+		}
+		others.Wait()
+		var ends []time.Time // of the steps that chose them, and later ones
+		chosen, beside := 0, 0
+		for _, l := range x.log {
+			if l.slots[0] == 0 {
+				ends = append(ends, l.end)
+			} else if l.entry.Kind == "prefill" && l.end.Before(at[len(at)-1]) {
+				beside++
 			}
-			if wait := time.Since(ends[chosen]); wait > 2*time.Millisecond {
+		}
+		for i, n := range parts {
+			if wait := at[i].Sub(ends[chosen]); wait > 2*time.Millisecond {
 				t.Errorf("token %d waits for %s", chosen, wait)
 			}
-			chosen += len(ev.Tokens)
+			chosen += n
 		}
 		if beside == 0 {
 			t.Error("no prompt was read beside")

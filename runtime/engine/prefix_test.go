@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -187,7 +188,7 @@ func TestPool(t *testing.T) {
 			defer e.Close()
 			r := rand.New(rand.NewPCG(7, 42))
 			var wait sync.WaitGroup
-			found := 0
+			var found atomic.Int32
 			for range 60 {
 				q := engine.Request{Prompt: slices.Concat(prompt(1+r.IntN(3), 64+r.IntN(300)), prompt(9+r.IntN(50), 1+r.IntN(400))), Max: r.IntN(60), TopLogprobs: -1}
 				q.Turn = len(q.Prompt) - 1
@@ -199,12 +200,12 @@ func TestPool(t *testing.T) {
 						t.Errorf("%d tokens: %q, alone %q; %v", len(q.Prompt), got.text, none.text, got.err)
 					}
 					if got.done.Usage.Cached > 0 {
-						found++
+						found.Add(1)
 					}
 				})
 			}
 			wait.Wait()
-			if found == 0 {
+			if found.Load() == 0 {
 				t.Error("no request has found what another has read")
 			}
 			for i := range 3 {
