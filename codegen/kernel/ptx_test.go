@@ -138,8 +138,8 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
-// TestEarlyLoads: a kernel loads what the dispatch before does not write before it waits, from the L2 cache, who returns
-// before has waited, and one with LateTrigger lets the next begin behind its own wait.
+// TestEarlyLoads: a kernel loads what the dispatch before does not write before it waits, from the L2 cache, who
+// returns before has waited, and one with LateTrigger lets the next begin behind its own wait.
 func TestEarlyLoads(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -28,8 +28,8 @@ type average struct {
 
 const (
 	learn = 0.2 // weight of the newest measurement
-	// settle is the weight of a deviation that is less than the mean one: of a few steps that happen to be alike, nobody
-	// concludes that the next one is, too.
+	// settle is the weight of a deviation that is less than the mean one: that a few steps happen to be alike does not
+	// say that the next one is, too.
 	settle = 0.05
 	// forget is how much the mean of an entry that seems slower comes nearer to that of another with each step of this.
 	// Otherwise an entry whose steps were once interrupted would not be chosen again, nor measured again.
