@@ -128,10 +128,10 @@ var never = map[string]string{
 // no smaller one shows a path with matrices.
 var matrices = []string{"gemm_coop", "expert_coop"}
 
-// codeless reports whether the driver makes no code of a family for the target's GPU: it has matrices of other GPUs
-// only.
+// codeless reports whether the driver makes no code of a family for the GPU of AMD's target: without hardware, it has
+// matrices of the stand-in alone.
 func codeless(on *target.Target, family string) bool {
-	return !on.MatrixCode() && slices.Contains(matrices, family)
+	return on.AMD.StandIn != "" && slices.Contains(matrices, family)
 }
 
 // missing returns an error if the tests of a package, all of which have run in its folder, launched no kernel of one of

@@ -44,9 +44,6 @@ func (t *Target) LoadsEarly() bool { return t.CUDA > 0 }
 // times could tell apart.
 func (t *Target) FewShapes() bool { return t.AMD != nil }
 
-// MatrixCode: the driver without hardware, which tests ask, makes code of the device's own matrices.
-func (t *Target) MatrixCode() bool { return t.AMD == nil || t.AMD.StandIn == "" }
-
 // Fences: kernels put fences between the products of a step. Without them the driver's compiler loads the matrices of
 // all products before the first, which takes registers and makes products wait for loads.
 func (t *Target) Fences() bool { return t.Vendor == gpu.NVIDIA }
