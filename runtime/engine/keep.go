@@ -156,7 +156,10 @@ func (e *Engine) keepRest() {
 	for end := time.Now().Add(endTime); e.kept != nil && e.Err() == nil && time.Now().Before(end); {
 		written := make(chan struct{})
 		if e.keep(func() { close(written) }) {
-			<-written
+			select {
+			case <-written:
+			case <-time.After(time.Until(end)): // a folder that does not answer
+			}
 		} else if !e.kept.writing.Load() {
 			return
 		} else {
