@@ -2,6 +2,7 @@ package plans
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans/layout"
@@ -56,15 +57,28 @@ func (p *Plan) Paged() *Kept {
 	return nil
 }
 
-// CheckTable returns an error unless all entries of a block table are pages that there are.
-func (p *Plan) CheckTable(table []int32) error {
+// ChangedRows returns the sequences whose rows of a block table differ in the first values of another, or an error
+// unless all of these are pages that there are: kernels follow them without a look at how many there are.
+func (p *Plan) ChangedRows(table, next []int32) ([]int, error) {
 	k := p.Paged()
-	for i, page := range table {
-		if k == nil || page < 0 || int(page) >= k.Pages {
-			return fmt.Errorf("entry %d of the block table is page %d, which the caches do not have", i, page)
-		}
+	if k == nil || len(next) > len(table) {
+		return nil, fmt.Errorf("%d values do not fit the block table, which has %d", len(next), len(table))
 	}
-	return nil
+	each := k.Rows / k.Page
+	var changed []int
+	for at := 0; at < len(next); at += each {
+		end := min(at+each, len(next))
+		if slices.Equal(table[at:end], next[at:end]) {
+			continue
+		}
+		for i, page := range next[at:end] {
+			if page < 0 || int(page) >= k.Pages {
+				return nil, fmt.Errorf("entry %d of the block table is page %d, which the caches do not have", at+i, page)
+			}
+		}
+		changed = append(changed, at/each)
+	}
+	return changed, nil
 }
 
 // OwnPages returns a block table by which each sequence has pages of its own, as far as there are so many; an empty one

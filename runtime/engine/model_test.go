@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -241,6 +242,30 @@ func TestSameBits(t *testing.T) {
 				t.Error("no request has found anything in a slot")
 			}
 		})
+	}
+}
+
+// TestFreedPages: what lay in a page that no sequence has any more is gone, so that a step that reads it all the same
+// has no answer.
+func TestFreedPages(t *testing.T) {
+	m := loadFile(t, "../../testdata/models/gopher-q4_k_m.gguf", frontend.Options{Ctx: 96, Slots: 2, KV: ir.F16, MaxRows: 16, Page: 64, Pool: 3 * 64})
+	prompt := m.encode("// path: sort/search.go\npackage sort\n")
+	own := m.plan.OwnPages(m.plan.Paged().Pages).Entries
+	for _, table := range [][]int32{own, {3, 2, 0, 0}, {0, 0, 1, 0}, {0, 2, 0, 0}} {
+		session := runtime.NewSession(m.plan, m.exec)
+		next, err := session.Prefill(t.Context(), prompt, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		freed := !slices.Contains(table, own[0])
+		for _, table := range [][]int32{table, own} {
+			if err := m.exec.Write(ir.StepPages, table); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := session.Decode(t.Context(), next, 1); freed != errors.Is(err, sample.ErrNotNumbers) {
+			t.Errorf("behind the table %d: %v", table, err)
+		}
 	}
 }
 

@@ -122,20 +122,18 @@ func (x *Executor) Write(name string, data []int32) error {
 	if !ok || r.buf != x.memory.step || int64(4*len(data)) > r.bytes {
 		return fmt.Errorf("%d values do not fit region %q of the step block", len(data), name)
 	}
-	if name == ir.StepPages { // kernels follow it without a look at how many there are
-		if err := x.plan.CheckTable(data); err != nil {
-			return err
-		}
+	x.dirty = true
+	if t := x.memory.table; t != nil && name == ir.StepPages {
+		return t.write(x.plan, x.memory.block, data)
 	}
 	copy(contents.Numbers[int32](x.memory.block[r.at:]), data)
 	for _, s := range x.seats {
 		s.stale[name] = max(s.stale[name], int64(4*len(data)))
 	}
-	x.dirty = true
 	return nil
 }
 
-// Ints returns a region of the step block or the ids that an entry chose, as they were behind the submission that was
+// Ints returns a region of the step block, but for the block table, or the ids that an entry chose, as they were behind the submission that was
 // waited for last.
 func (x *Executor) Ints(name string) ([]int32, error) {
 	b, err := x.bytes(name)

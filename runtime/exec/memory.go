@@ -58,7 +58,9 @@ type memory struct {
 	arena     driver.Memory
 	step      driver.Memory         // the step block
 	block     []byte                // the step block as the host has written it
-	small     int64                 // bytes of the step block and of the ids that entries choose, which come back with every step
+	head      int64                 // bytes of it before the block table: they go to the device and back with every step
+	table     *table                // nil where no cache lies in pages
+	small     int64                 // bytes of the head and of the ids that entries choose, which come back with every step
 	back      driver.Memory         // other results; nil if there are none
 	arguments map[string][][]uint64 // addresses of each dispatch's arguments, by entry
 }
@@ -222,22 +224,28 @@ func (m *memory) placeRegions(plan *plans.Plan) error {
 	}
 	var step bump
 	for _, r := range plan.Memory.Step {
-		at := step.next(r.Bytes)
-		m.regions[r.Name] = place{at: at, bytes: r.Bytes, back: at, small: true}
+		if r.Name != ir.StepPages {
+			at := step.next(r.Bytes)
+			m.regions[r.Name] = place{at: at, bytes: r.Bytes, back: at, small: true}
+		}
+	}
+	m.head = int64(step)
+	for _, r := range plan.Memory.Step {
+		if r.Name == ir.StepPages {
+			m.regions[r.Name] = place{at: step.next(r.Bytes), bytes: r.Bytes, back: -1}
+		}
 	}
 	if m.step, err = m.dev.Alloc(int64(step), driver.Local); err != nil {
 		return err
 	}
 	m.block = make([]byte, step)
-	if k := plan.Paged(); k != nil {
-		copy(contents.Numbers[int32](m.block[m.regions[ir.StepPages].at:]), plan.OwnPages(k.Pages).Entries)
-	}
+	m.table = newTable(plan, m.block, m.head)
 	for _, r := range plan.Memory.Step {
 		p := m.regions[r.Name]
 		p.buf = m.step
 		m.regions[r.Name] = p
 	}
-	return m.placeResults(plan, step)
+	return m.placeResults(plan, bump(m.head))
 }
 
 // placeResults says where the host finds what entries give: ids behind the step block, the rest in memory of its own.

@@ -34,12 +34,12 @@ func (x *Executor) Mixed(e *plans.Entry, from func(i int) *plans.Entry) (run fun
 		parts = append(parts, w)
 	}
 	run = func(ctx context.Context, times int) (time.Duration, error) {
-		block, err := x.block()
+		block, err := x.bring()
 		if err != nil {
 			return 0, err
 		}
 		x.dirty = true // the entry changes it on the device
-		works := slices.Concat([]driver.Work{block, parts[0]}, slices.Repeat(parts[1:2], times), parts[2:])
+		works := slices.Concat(block, parts[:1], slices.Repeat(parts[1:2], times), parts[2:])
 		if err := x.finish(ctx, works...); err != nil {
 			return 0, err
 		}

@@ -29,12 +29,12 @@ func (x *Executor) Profile(ctx context.Context, e *plans.Entry, repeats int) ([]
 	defer work.Free()
 	all := make([][]time.Duration, len(e.Dispatches))
 	for range repeats {
-		block, err := x.block()
+		block, err := x.bring()
 		if err != nil {
 			return nil, err
 		}
 		x.dirty = true // the entry changes it on the device
-		if err := x.finish(ctx, block, work); err != nil {
+		if err := x.finish(ctx, append(block, work)...); err != nil {
 			return nil, err
 		}
 		at, err := clock.Read()

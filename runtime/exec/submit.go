@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/driver"
@@ -31,7 +32,8 @@ type replay struct {
 // seat is what a submission has for its own: memory between host and device, and the copies.
 type seat struct {
 	up, back driver.Memory
-	patch    driver.Work            // copies the step block to the device
+	patch    driver.Work            // copies the step block to the device, but for the block table
+	rows     map[int]driver.Work    // copy rows of the block table, by sequence
 	fetch    map[string]driver.Work // copy the step block and the ids that an entry chose back, by their region
 	stale    map[string]int64       // bytes of regions of the step block that the host has written since they were put here
 	fence    driver.Fence           // 0 while nobody has the seat
@@ -41,9 +43,11 @@ type seat struct {
 
 func (x *Executor) newSeat() (*seat, error) {
 	m := x.memory
-	s := &seat{fetch: map[string]driver.Work{}, stale: map[string]int64{}}
+	s := &seat{rows: map[int]driver.Work{}, fetch: map[string]driver.Work{}, stale: map[string]int64{}}
 	for _, r := range x.plan.Memory.Step {
-		s.stale[r.Name] = r.Bytes
+		if r.Name != ir.StepPages {
+			s.stale[r.Name] = r.Bytes
+		}
 	}
 	var err error
 	if s.up, err = x.dev.Alloc(m.step.Size(), driver.Upload); err != nil {
@@ -54,18 +58,19 @@ func (x *Executor) newSeat() (*seat, error) {
 	}
 	clear(s.back.Bytes())
 	clear(s.up.Bytes())
-	s.patch, err = x.dev.Record(driver.Stage{Copies: []driver.Copy{{To: m.step, From: s.up, Bytes: m.step.Size()}}})
+	s.patch, err = x.dev.Record(driver.Stage{Copies: []driver.Copy{{To: m.step, From: s.up, Bytes: m.head}}})
 	return s, err
 }
 
-// put brings the step block to the seat and returns the work that brings it to the device from there.
-func (s *seat) put(m *memory) driver.Work {
+// put brings the step block to the seat and adds the works that bring it to the device from there.
+func (x *Executor) put(s *seat, works []driver.Work) ([]driver.Work, error) {
+	m := x.memory
 	for name, n := range s.stale {
 		at := m.regions[name].at
 		copy(s.up.Bytes()[at:at+n], m.block[at:])
 	}
 	clear(s.stale)
-	return s.patch
+	return x.putRows(s, append(works, s.patch))
 }
 
 // fetches is the work that reads back the step block and the ids that an entry chose.
@@ -74,7 +79,7 @@ func (x *Executor) fetches(s *seat, e *plans.Entry) (driver.Work, error) {
 		return w, nil
 	}
 	m := x.memory
-	copies := []driver.Copy{{To: s.back, From: m.step, Bytes: m.step.Size()}}
+	copies := []driver.Copy{{To: s.back, From: m.step, Bytes: m.head}}
 	if e.Next != "" {
 		r := m.regions[e.Next]
 		copies = append(copies, r.to(s.back, r.back, 0, r.bytes))
@@ -98,8 +103,11 @@ func (x *Executor) Submit(ctx context.Context, launches ...runtime.Launch) (runt
 		return 0, fmt.Errorf("device %s: %d submissions are open, wait for one of them", x.info.Name, MaxOpen)
 	}
 	works := x.works[:0]
+	var err error
 	if x.dirty {
-		works = append(works, s.put(x.memory))
+		if works, err = x.put(s, works); err != nil {
+			return 0, err
+		}
 	}
 	for _, l := range launches {
 		work := x.entries[l.Entry.Name]
@@ -246,16 +254,16 @@ func (x *Executor) flush(ctx context.Context) error {
 	if !x.dirty {
 		return x.settle()
 	}
-	work, err := x.block()
+	works, err := x.bring()
 	if err != nil {
 		return err
 	}
 	x.dirty = false
-	return x.finish(ctx, work)
+	return x.finish(ctx, works...)
 }
 
-// block is the work that brings the step block to the device.
-func (x *Executor) block() (driver.Work, error) {
+// bring is the works that bring the step block to the device.
+func (x *Executor) bring() ([]driver.Work, error) {
 	if err := x.settle(); err != nil {
 		return nil, err
 	}
@@ -263,5 +271,5 @@ func (x *Executor) block() (driver.Work, error) {
 	if !all {
 		return nil, fmt.Errorf("device %s: a submission is open, wait for it", x.info.Name)
 	}
-	return s.put(x.memory), nil
+	return x.put(s, nil)
 }

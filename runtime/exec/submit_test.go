@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -13,9 +14,11 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/driver/fake"
+	"github.com/zincc-dev/zincc/runtime/internal/contents"
 )
 
 // TestRun holds what is submitted for a step, and what comes back: the step block goes to the device if the host has
@@ -314,25 +317,61 @@ func steps(t *testing.T, d *fake.Device) error {
 	return nil
 }
 
-// TestBlockTable: at first each slot has pages of its own, as far as there are some. A table that the host writes is
-// the device's behind the next submission.
+// TestBlockTable: at first each slot has pages of its own, as far as there are some. Rows of a table that the host
+// writes are the device's behind the next submission, also while another is open; a row that has not changed is not
+// copied, nor does the table come back.
 func TestBlockTable(t *testing.T) {
-	x, _ := openPlan(t, pagedPlan(), nil)
+	x, d := openPlan(t, pagedPlan(), nil)
 	for _, table := range [][]int32{{1, 2, 3, 4}, {1, -1}, make([]int32, 5)} {
 		if err := x.Write("pages", table); err == nil {
 			t.Errorf("block table %d of 4 pages is written", table)
 		}
 	}
-	for _, want := range [][]int32{{1, 2, 3, 0}, {3, 0, 3, 1}} {
-		if want[0] == 3 {
-			check(t, x.Write("pages", want))
+	look, err := x.Inspect()
+	check(t, err)
+	want := func(want ...int32) {
+		t.Helper()
+		got := make([]byte, 16)
+		check(t, look.Read(t.Context(), plans.Arg{Space: "step", Region: "pages"}, got))
+		if have := contents.Numbers[int32](got); !slices.Equal(have, want) {
+			t.Errorf("the device has block table %d, want %d", have, want)
 		}
+	}
+	submit := func(pages ...int32) (runtime.Ticket, int) {
+		t.Helper()
+		check(t, x.Write("pages", pages))
 		check(t, x.Write("token", []int32{5}))
-		check(t, runtime.Run(t.Context(), x, &x.plan.Entries[0], 1))
-		got, err := x.Ints("pages")
-		if check(t, err); !slices.Equal(got, want) {
-			t.Errorf("the device has block table %d, want %d", got, want)
+		ticket, err := x.Submit(t.Context(), runtime.Launch{Entry: &x.plan.Entries[0], Times: 1})
+		check(t, err)
+		log := strings.Join(d.Log(), "")
+		if table := fmt.Sprint("copy ", x.memory.step.Size()); strings.Contains(log, table) {
+			t.Errorf("%s has the whole block table", log)
 		}
+		return ticket, strings.Count(log, "{copy 8 upload to local}")
+	}
+	want(1, 2, 3, 0)
+	d.Log()
+	for _, step := range []struct {
+		pages []int32
+		rows  int
+	}{{[]int32{1, 2, 3, 0}, 0}, {[]int32{3, 0, 3, 1}, 2}, {[]int32{3, 0, 3, 1}, 0}, {[]int32{3, 0, 2}, 1}} {
+		ticket, rows := submit(step.pages...)
+		if check(t, x.Wait(t.Context(), ticket)); rows != step.rows {
+			t.Errorf("table %d: %d rows are copied, want %d", step.pages, rows, step.rows)
+		}
+	}
+	want(3, 0, 2, 1)
+	d.Hold(true)
+	first, _ := submit(1, 0, 2, 1)
+	second, rows := submit(1, 0, 3, 3)
+	if d.Hold(false); rows != 1 {
+		t.Errorf("behind an open submission %d rows are copied, want 1", rows)
+	}
+	check(t, x.Wait(t.Context(), first))
+	check(t, x.Wait(t.Context(), second))
+	want(1, 0, 3, 3)
+	if _, err := x.Ints("pages"); err == nil {
+		t.Error("the block table comes back")
 	}
 }
 

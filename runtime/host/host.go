@@ -43,9 +43,6 @@ func New(ctx context.Context, plan *plans.Plan, src *plans.Source) (*Executor, e
 		return nil, err
 	}
 	x := &Executor{plan: plan, src: src, machine: m, io: map[string]region{}}
-	if k := plan.Paged(); k != nil {
-		copy(m.Ints(plan.Program.Global(ir.StepPages)), plan.OwnPages(k.Pages).Entries)
-	}
 	for _, g := range plan.Program.Globals {
 		if g.Class == ir.Step || g.Class == ir.KV || g.Class == ir.State {
 			x.io[g.Name] = region{v: g}
@@ -58,7 +55,7 @@ func New(ctx context.Context, plan *plans.Plan, src *plans.Source) (*Executor, e
 			}
 		}
 	}
-	return x, nil
+	return x, x.beginPages()
 }
 
 // Device names where the plan runs.
@@ -80,9 +77,7 @@ func (x *Executor) Write(name string, data []int32) error {
 		return fmt.Errorf("region %q holds %d values, not %d", name, len(dst), len(data))
 	}
 	if name == ir.StepPages {
-		if err := x.plan.CheckTable(data); err != nil {
-			return err
-		}
+		return x.writeTable(dst, data)
 	}
 	copy(dst, data)
 	return nil
