@@ -140,6 +140,14 @@ type Entry struct {
 // Exact reports whether rows of the entry's steps have the bits of a step of the row alone.
 func (e *Entry) Exact() bool { return e.Class == ir.ExactStep.String() }
 
+// Heads is the number of rows of Logits and Next: of a prompt there is the last one.
+func (e *Entry) Heads() int {
+	if e.Kind == "prefill" {
+		return 1
+	}
+	return e.Rows
+}
+
 // Dispatch is one kernel launch: pipeline, arguments, grid.
 type Dispatch struct {
 	Site     string // call site, such as "blk.0.attn_q+attn_k+attn_v"

@@ -20,9 +20,9 @@ type Executor interface {
 	// Wait waits for the end of a submission, or until the caller loses interest; it is given up then.
 	Wait(ctx context.Context, t Ticket) error
 	// Ints and Floats return the content of a step or io region behind the submission that was waited for last, valid
-	// until the next one.
+	// until the next one. Where rows of an entry's logits are named, the others may hold anything: they are not copied.
 	Ints(region string) ([]int32, error)
-	Floats(region string) ([]float32, error)
+	Floats(region string, rows ...int) ([]float32, error)
 	// SaveState copies parts of caches and states, RestoreState writes the copy to spans of the same sizes in the same
 	// order: those that it was made of, or another sequence's.
 	SaveState(ctx context.Context, spans []plans.Span) (State, error)

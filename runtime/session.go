@@ -139,7 +139,7 @@ func (s *Session) Decode(ctx context.Context, token int32, n int) ([]int32, erro
 
 // Logits returns the logits after the last token, valid until the next step.
 func (s *Session) Logits() ([]float32, error) {
-	all, err := s.exec.Floats(s.logits)
+	all, err := s.exec.Floats(s.logits, s.row)
 	if err != nil {
 		return nil, err
 	}
@@ -255,8 +255,8 @@ func (s *Session) lacks(what string) error {
 // rows is the number of rows of logits in an io region.
 func (s *Session) rows(region string) int {
 	for _, e := range s.plan.Entries {
-		if e.Logits == region && e.Kind != "prefill" {
-			return e.Rows
+		if e.Logits == region {
+			return e.Heads()
 		}
 	}
 	return 1

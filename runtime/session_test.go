@@ -146,7 +146,7 @@ type unfinished struct {
 
 func (u *unfinished) Ints(string) ([]int32, error) { return slices.Repeat([]int32{u.choice}, 64), nil }
 
-func (u *unfinished) Floats(string) ([]float32, error) { return u.logits, nil }
+func (u *unfinished) Floats(string, ...int) ([]float32, error) { return u.logits, nil }
 
 // TestNotNumbers holds that token 0, which argmax chooses of NaNs, is an error then and only then.
 func TestNotNumbers(t *testing.T) {
@@ -176,7 +176,7 @@ func TestNotNumbers(t *testing.T) {
 // scored is an executor that has logits of eight rows.
 type scored struct{ stepRecorder }
 
-func (*scored) Floats(string) ([]float32, error) { return make([]float32, 8*2), nil }
+func (*scored) Floats(string, ...int) ([]float32, error) { return make([]float32, 8*2), nil }
 
 // TestDecodeBehindScores: what was scored is part of the sequence.
 func TestDecodeBehindScores(t *testing.T) {

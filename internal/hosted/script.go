@@ -97,10 +97,7 @@ func newScript(p *plans.Plan, tok *text.Tokenizer, answer func(string) string) *
 	x := &script{plan: p, tok: tok, answer: answer, begin: tok.Encode("<|im_start|>assistant\n", text.EncodeOptions{ParseSpecial: true}),
 		slots: make([]scriptSlot, p.Header.Slots), floats: map[string][]float32{}, ints: map[string][]int32{ir.StepOut: make([]int32, p.Header.Ring)}}
 	for _, e := range p.Entries {
-		n := 1
-		if e.Kind == "decode" {
-			n = e.Rows
-		}
+		n := e.Heads()
 		x.floats[e.Logits], x.ints[e.Next] = make([]float32, n*len(p.Vocab.Tokens)), make([]int32, n)
 	}
 	return x
@@ -171,9 +168,9 @@ func (x *script) next(s *scriptSlot) int32 {
 	return s.answer[min(len(s.ids)-at, len(s.answer)-1)]
 }
 
-func (x *script) Ints(region string) ([]int32, error)     { return x.ints[region], nil }
-func (x *script) Floats(region string) ([]float32, error) { return x.floats[region], nil }
-func (x *script) Close() error                            { return nil }
+func (x *script) Ints(region string) ([]int32, error)               { return x.ints[region], nil }
+func (x *script) Floats(region string, _ ...int) ([]float32, error) { return x.floats[region], nil }
+func (x *script) Close() error                                      { return nil }
 
 func (x *script) SaveState(context.Context, []plans.Span) (runtime.State, error) {
 	return nil, errors.New("a script has no state")

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/text"
@@ -23,23 +23,28 @@ type idle struct {
 
 func (x *idle) Write(string, []int32) error { return nil }
 
-func (x *idle) Run(_ context.Context, _ *plans.Entry, times int) error {
-	x.steps += times
+func (x *idle) Wait(context.Context, runtime.Ticket) error {
+	for _, l := range x.open {
+		x.steps += l.Times
+	}
 	return nil
 }
 
 func (x *idle) Ints(string) ([]int32, error) { return x.next, nil }
-func (x *idle) Floats(region string) ([]float32, error) {
-	if region == "decode/8:logits" {
-		return x.logits, nil
+
+func (x *idle) Floats(region string, _ ...int) ([]float32, error) {
+	if region == "prefill/256:logits" {
+		return x.logits[:len(x.next)], nil
 	}
-	return x.logits[:len(x.logits)/8], nil
+	return x.logits, nil
 }
 
-// BenchmarkStep is what the host does for a step of 8 rows of 151,936 logits.
+// BenchmarkStep is what the host does for a step of 64 rows of 151,936 logits.
 func BenchmarkStep(b *testing.B) {
-	const vocab = 151936
-	p := fakePlan(8, 1<<20, false)
+	const vocab, rows = 151936, 64
+	p := fakePlan(rows, 1<<20, false)
+	p.Entries = p.Entries[3:] // decode and prompts
+	p.Entries[0].Rows, p.Entries[0].Run = rows, rows
 	p.Header.Model.Vocab = vocab
 	p.Vocab.Tokens, p.Vocab.Types = nil, nil
 	for i := range vocab {
@@ -49,7 +54,7 @@ func BenchmarkStep(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	x := &idle{fake: fake{plan: p}, logits: make([]float32, 8*vocab), next: make([]int32, 64)}
+	x := &idle{fake: fake{plan: p}, logits: make([]float32, rows*vocab), next: make([]int32, 256)}
 	for i := range x.next {
 		x.next[i] = 1000
 	}
@@ -61,11 +66,13 @@ func BenchmarkStep(b *testing.B) {
 		}
 	}
 	drawn := sample.Neutral()
-	drawn.Temp, drawn.TopK, drawn.TopP, drawn.Repeat = 0.6, 20, 0.95, 1.1
+	drawn.Temp, drawn.TopK, drawn.TopP = 0.6, 20, 0.95
+	penalized := drawn
+	penalized.Repeat = 1.1
 	for _, c := range []struct {
 		name   string
 		params sample.Params
-	}{{"greedy", sample.Params{}}, {"drawn", drawn}} {
+	}{{"greedy", sample.Params{}}, {"drawn", drawn}, {"temperature", sample.Neutral()}, {"penalized", penalized}} {
 		b.Run(c.name, func(b *testing.B) {
 			e, err := engine.New(p, x, tok, engine.Options{})
 			if err != nil {
@@ -76,7 +83,7 @@ func BenchmarkStep(b *testing.B) {
 			b.ResetTimer()
 			x.steps = 0
 			var wait sync.WaitGroup
-			for i := range 8 {
+			for i := range rows {
 				wait.Go(func() {
 					q := engine.Request{Prompt: []int32{int32(i)}, Max: b.N + 1, TopLogprobs: -1, IgnoreEOG: true, Sampling: c.params, Stops: []string{"\n\nHuman:"}}
 					for _, err := range e.Generate(context.Background(), q) {

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -151,10 +152,7 @@ func newFake(p *plans.Plan) *fake {
 		x.states, x.depth = make([]uint64, p.Header.Slots), make([]int, p.Header.Slots)
 	}
 	for _, e := range p.Entries {
-		n := 1
-		if e.Kind == "decode" {
-			n = e.Rows
-		}
+		n := e.Heads()
 		x.floats[e.Logits], x.ints[e.Next] = make([]float32, n*len(p.Vocab.Tokens)), make([]int32, n)
 	}
 	return x
@@ -325,12 +323,21 @@ func (x *fake) Ints(region string) ([]int32, error) {
 	return nil, fmt.Errorf("no region %q", region)
 }
 
-func (x *fake) Floats(region string) ([]float32, error) {
+func (x *fake) Floats(region string, rows ...int) ([]float32, error) {
 	time.Sleep(x.read)
-	if v, ok := x.floats[region]; ok {
+	v, ok := x.floats[region]
+	if !ok {
+		return nil, fmt.Errorf("no region %q", region)
+	}
+	if rows == nil {
 		return v, nil
 	}
-	return nil, fmt.Errorf("no region %q", region)
+	each := len(x.plan.Vocab.Tokens) // those that were not asked for hold no numbers
+	some := slices.Repeat([]float32{float32(math.NaN())}, len(v))
+	for _, r := range rows {
+		copy(some[r*each:][:each], v[r*each:])
+	}
+	return some, nil
 }
 
 // fakeState is a copy of a recurrent state.

@@ -288,15 +288,11 @@ func (e *Engine) conclude(entry *plans.Entry, group []*seq, row []int) error {
 
 // rows returns the logits of rows.
 func (e *Engine) rows(entry *plans.Entry, row []int) ([][]float32, error) {
-	all, err := e.exec.Floats(entry.Logits)
+	all, err := e.exec.Floats(entry.Logits, row...)
 	if err != nil {
 		return nil, err
 	}
-	n := 1
-	if entry.Kind == "decode" {
-		n = entry.Rows
-	}
-	v := len(all) / n
+	v := len(all) / entry.Heads()
 	rows := make([][]float32, len(row))
 	for i, r := range row {
 		rows[i] = all[r*v:][:v]

@@ -26,7 +26,8 @@ type Executor struct {
 	plan    *plans.Plan
 	memory  *memory
 	entries map[string]driver.Work
-	results map[string]driver.Work // copy what is large back, by region
+	results map[part]driver.Work // copy what is large back
+	heads   map[string]int       // rows of logits, by region
 	seats   [MaxOpen]*seat
 	works   []driver.Work            // of a submission, in memory that is used again
 	last    *seat                    // whose results Ints returns
@@ -40,7 +41,10 @@ type Executor struct {
 // is called with the number of bytes of weights that have arrived.
 func New(ctx context.Context, dev driver.Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*Executor, error) {
 	x := &Executor{dev: dev, info: dev.Info(), plan: plan,
-		entries: map[string]driver.Work{}, results: map[string]driver.Work{}, took: map[replay]time.Duration{}}
+		entries: map[string]driver.Work{}, results: map[part]driver.Work{}, heads: map[string]int{}, took: map[replay]time.Duration{}}
+	for i := range plan.Entries {
+		x.heads[plan.Entries[i].Logits] = plan.Entries[i].Heads()
+	}
 	if err := x.prepare(ctx, src, progress); err != nil {
 		dev.Close()
 		return nil, err
@@ -140,13 +144,13 @@ func (x *Executor) Ints(name string) ([]int32, error) {
 	return contents.Numbers[int32](b), err
 }
 
-// Floats returns the logits of an entry, as they are on the device.
-func (x *Executor) Floats(name string) ([]float32, error) {
-	b, err := x.bytes(name)
+// Floats returns the logits of an entry, as they are on the device. Where rows are named, the others may hold anything.
+func (x *Executor) Floats(name string, rows ...int) ([]float32, error) {
+	b, err := x.bytes(name, rows...)
 	return contents.Numbers[float32](b), err
 }
 
-func (x *Executor) bytes(name string) ([]byte, error) {
+func (x *Executor) bytes(name string, rows ...int) ([]byte, error) {
 	r, ok := x.memory.regions[name]
 	switch {
 	case !ok || r.back < 0:
@@ -156,17 +160,57 @@ func (x *Executor) bytes(name string) ([]byte, error) {
 	case r.mapped() != nil:
 		return r.mapped(), x.settle()
 	}
-	if x.results[name] == nil {
-		work, err := x.dev.Record(driver.Stage{Copies: []driver.Copy{r.to(x.memory.back, r.back, 0, r.bytes)}})
+	for _, row := range rows {
+		if row < 0 || row >= x.heads[name] {
+			return nil, fmt.Errorf("region %q has no row %d", name, row)
+		}
+	}
+	if 2*len(rows) > x.heads[name] {
+		rows = nil // a copy of each takes longer than one of all
+	}
+	works := x.works[:0]
+	if rows == nil {
+		rows = []int{allRows}
+	}
+	for _, row := range rows {
+		work, err := x.result(part{name, row})
 		if err != nil {
 			return nil, err
 		}
-		x.results[name] = work
+		works = append(works, work)
 	}
-	if err := x.finish(context.Background(), x.results[name]); err != nil {
+	x.works = works
+	if err := x.finish(context.Background(), works...); err != nil {
 		return nil, err
 	}
 	return x.memory.back.Bytes()[r.back : r.back+r.bytes], nil
+}
+
+// part is a row of a region of logits, or allRows.
+type part struct {
+	region string
+	row    int
+}
+
+const allRows = -1
+
+// result is the work that copies a part back.
+func (x *Executor) result(p part) (driver.Work, error) {
+	if work := x.results[p]; work != nil {
+		return work, nil
+	}
+	r, at := x.memory.regions[p.region], int64(0)
+	n := r.bytes
+	if p.row != allRows {
+		n /= int64(x.heads[p.region])
+		at = int64(p.row) * n
+	}
+	work, err := x.dev.Record(driver.Stage{Copies: []driver.Copy{r.to(x.memory.back, r.back+at, at, n)}})
+	if err != nil {
+		return nil, err
+	}
+	x.results[p] = work
+	return work, nil
 }
 
 // Close frees everything on the device.

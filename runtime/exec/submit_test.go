@@ -46,6 +46,42 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// TestRowsOfLogits: of many rows of logits those that are asked for are copied, unless most of them are.
+func TestRowsOfLogits(t *testing.T) {
+	plan := toyPlan()
+	e := &plan.Entries[0]
+	e.Kind, e.Rows = "decode", 4 // 25 logits each
+	x, d := openPlan(t, plan, nil)
+	begin(t, x, 5)
+	check(t, runtime.Run(t.Context(), x, e, 1))
+	d.Log()
+	for _, c := range []struct {
+		rows []int
+		want string
+	}{
+		{[]int{2}, "2: {copy 100 local to readback}"},
+		{[]int{3, 1}, "3: {copy 100 local to readback} {copy 100 local to readback}"},
+		{[]int{2, 0, 1}, "4: {copy 400 local to readback}"},
+	} {
+		clear(x.memory.back.Bytes())
+		logits, err := x.Floats(e.Logits, c.rows...)
+		check(t, err)
+		for _, r := range c.rows {
+			if at := 25*r + 3; logits[at] != float32(1000*after(5)+int32(at)) {
+				t.Errorf("rows %d: logit %d is %g", c.rows, at, logits[at])
+			}
+		}
+		if log := d.Log(); !slices.Equal(log, []string{c.want}) {
+			t.Errorf("rows %d: submitted %q, want %q", c.rows, log, c.want)
+		}
+	}
+	for _, row := range []int{-1, 4} {
+		if _, err := x.Floats(e.Logits, row); err == nil {
+			t.Errorf("there is a row %d", row)
+		}
+	}
+}
+
 // TestShared: in the host's memory tables are filled, and logits read, where they are.
 func TestShared(t *testing.T) {
 	x, d := open(t, func(d *fake.Device) { d.Shared = true })

@@ -109,7 +109,7 @@ func (x *Executor) Ints(name string) ([]int32, error) {
 }
 
 // Floats returns a region of float32, valid until the next run.
-func (x *Executor) Floats(name string) ([]float32, error) {
+func (x *Executor) Floats(name string, _ ...int) ([]float32, error) {
 	r, ok := x.io[name]
 	if !ok {
 		return nil, fmt.Errorf("plan has no region %q", name)
