@@ -68,6 +68,49 @@ func TestNoPagesOnProcessors(t *testing.T) {
 	}
 }
 
+// TestSetPages: a plan with another pool is, byte for byte, that which was compiled for the pool, and the checker takes
+// the largest one; a pool of fewer pages than the plan states, or of more than sequences have, is refused.
+func TestSetPages(t *testing.T) {
+	for _, on := range []string{"host", "sm_90-cuda", "llvmpipe"} {
+		bytesOf := func(p *plans.Plan) []byte {
+			var b bytes.Buffer
+			if err := plans.Write(&b, p); err != nil {
+				t.Fatal(err)
+			}
+			return b.Bytes()
+		}
+		o := paged
+		o.Pool = 4 * 192
+		large := goodPlanOf(t, on, o)
+		o.Pool = 192
+		plan := goodPlanOf(t, on, o)
+		k := plan.Paged()
+		if most := plan.MostPages(); k.Pages != 4 || most != large.Paged().Pages || most != 13 {
+			t.Fatalf("%s: %d pages, at most %d", on, k.Pages, most)
+		}
+		for memory, want := range map[int64]int{0: 4, plan.MemoryBytes() + 2*plan.PageBytes() - 1: 5, 1 << 40: 13} {
+			if have := plan.PagesIn(memory); have != want {
+				t.Errorf("%s: %d pages fit %d bytes, want %d", on, have, memory, want)
+			}
+		}
+		small := bytesOf(plan)
+		for _, n := range []int{3, 14} {
+			if err := plan.SetPages(n); err == nil || !bytes.Equal(bytesOf(plan), small) {
+				t.Errorf("%s: %d pages are set: %v", on, n, err)
+			}
+		}
+		if err := plan.SetPages(13); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(bytesOf(plan), bytesOf(large)) {
+			t.Errorf("%s: the plan is another than that which was compiled for 13 pages", on)
+		}
+		if bad := audit.Check(plan); len(bad) > 0 {
+			t.Errorf("%s: %v", on, bad)
+		}
+	}
+}
+
 // TestBadPagedPlans changes what a plan says of its pages.
 func TestBadPagedPlans(t *testing.T) {
 	var file bytes.Buffer
@@ -105,6 +148,28 @@ func TestBadPagedPlans(t *testing.T) {
 		{"an op without the table", "schema", "and there is a block table: false", func(p *plans.Plan) { op := cacheOp(p); op.Args = op.Args[:len(op.Args)-1] }},
 		{"a table of other sequences", "schema", "block table", func(p *plans.Plan) { p.Program.Global(ir.StepPages).Type.Shape[0]++ }},
 		{"a cache of fewer pages than others", "schema", "pages of 64 positions", func(p *plans.Plan) { p.Program.Global(p.Memory.KV[1].Name).Type.Shape[0]-- }},
+		{"a part of a cache", "regions", "kernels reach all pages", func(p *plans.Plan) {
+			for _, d := range p.Entries[0].Dispatches {
+				for j := range d.Args {
+					if d.Args[j].Region == p.Memory.KV[0].Name {
+						d.Args[j].Bytes -= 64
+					}
+				}
+			}
+		}},
+		{"more pages than sequences have", "regions", "of which sequences have", func(p *plans.Plan) {
+			for _, g := range p.Program.Globals {
+				if g.Paged() {
+					g.Type.Shape[0] += 9
+				}
+			}
+			for i := range p.Memory.KV {
+				r := &p.Memory.KV[i]
+				r.Kept.Pages += 9
+				r.Bytes += 9 * int64(r.Kept.Page) * r.Kept.RowBytes
+			}
+			p.Require.Memory = p.MemoryBytes()
+		}},
 		{"a kernel of other pages", "derived", "", func(p *plans.Plan) {
 			for i := range p.Pipelines {
 				for j := range p.Pipelines[i].Consts {

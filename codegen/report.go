@@ -25,7 +25,9 @@ type Report struct {
 	Ctx        int
 	OwnCtx     int // positions that the model was trained for
 	Slots      int
-	Pool       int `json:",omitempty"` // positions that the pages of all sequences have; 0: each has its context
+	Pool       int   `json:",omitempty"` // positions that the pages of all sequences have at least; 0: each has its context
+	MostPool   int   `json:",omitempty"` // that they may have, where memory is
+	PageBytes  int64 `json:",omitempty"` // that one more page takes
 	KVType     string
 	Entries    []EntryReport
 	Weights    int64
@@ -74,7 +76,7 @@ func NewReport(plan *plans.Plan, t *target.Target, own int, times []passes.Timin
 		Memory: plan.MemoryBytes(), Has: t.Memory, Chat: plan.Dialect.Name != "", Ranks: plan.Vocab.RankTemplate != "", Cores: target.Cores(t),
 	}
 	if k := plan.Paged(); k != nil {
-		r.Pool = (k.Pages - 1) * k.Page
+		r.Pool, r.MostPool, r.PageBytes = (k.Pages-1)*k.Page, (plan.MostPages()-1)*k.Page, plan.PageBytes()
 	}
 	if t.Memory != 0 {
 		r.LargestCtx = LargestCtx(plan, t)
@@ -126,6 +128,9 @@ func (r *Report) Print(w io.Writer, verbose bool) error {
 	}
 	if r.Pool > 0 {
 		sequences += fmt.Sprintf(" in a pool of %d positions", r.Pool)
+		if r.MostPool > r.Pool {
+			sequences += fmt.Sprintf(" to %d", r.MostPool)
+		}
 	}
 	cache := "KV cache in " + r.KVType
 	if r.KVType == "none" {

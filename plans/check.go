@@ -35,7 +35,7 @@ func Rules() []Rule { return slices.Clone(rules) }
 var rules = []Rule{
 	{Name: "schema", Doc: "indices, names and sizes are in range, and the op program verifies", host: true},
 	{Name: "memory", Doc: "regions hold their values and add up to what the plan requires", host: true, check: checkMemory},
-	{Name: "regions", Doc: "a cache or state states the rows, window and way back that its readers and writers have", host: true, check: checkRegions},
+	{Name: "regions", Doc: "a cache or state states the rows, window and way back that its readers and writers have; of a pool of pages dispatches take all, and kernels can index it", host: true, check: checkRegions},
 	{Name: "aliasing", Doc: "no two values that are live at once share a byte of the arena", host: true, check: checkAliasing},
 	{Name: "entry", Doc: "an entry has the kind, logits, next ids, output ring and vocabulary of the program", host: true, check: checkEntries},
 	{Name: "order", Doc: "a group waits for those whose values it reads, and for those that read what it writes", host: true, check: checkOrder},

@@ -36,6 +36,10 @@ func headerTable(p *Plan) *table.Table {
 	} {
 		t.Add(row[0], row[1])
 	}
+	if k := p.Paged(); k != nil {
+		t.Add("pages of the pool", fmt.Sprintf("%d of %d positions, up to %d", k.Pages, k.Page, p.MostPages()))
+		t.Add("a page", table.Bytes(p.PageBytes()))
+	}
 	return t
 }
 

@@ -180,6 +180,10 @@ func checkRegions(c *checker) {
 			}
 		}
 	}
+	if k := c.plan.Paged(); k != nil && k.Pages > c.plan.MostPages() {
+		c.add("regions", "", "", "%d pages, of which sequences have, and kernels can index, %d", k.Pages, c.plan.MostPages())
+	}
+	c.problems = append(c.problems, partsOfPools(c.plan)...)
 }
 
 // extent says which rows the region has.

@@ -95,8 +95,7 @@ would be the largest. ` + "`zincc estimate`" + ` says it beforehand.
 		f.Var(&c.ctx, "ctx", fmt.Sprintf("positions of the KV cache, such as 4096 or 128k, or max: as many as fit the memory and the model has (default the model's context, at most %d)", frontend.DefaultCtx))
 		c.slots.n = 1
 		f.Var(&c.slots, "slots", "sequences that the plan holds at a time, each with a KV cache of its own, or max: as many as fit, up to 8")
-		f.IntVar(&c.page, "page", 0, "with --slots: positions of a page of the KV caches, a power of two such as 128. Sequences then take what they need of a pool of pages, and share what they have in common. 0: each slot has room for its whole context")
-		f.Var(&c.pool, "pool", "with --page: positions that all sequences have together, such as 96k, at least a context (default that of every slot)")
+		c.pages.declare(f)
 		f.StringVar(&c.kv, "kv", "f16", "type of the KV cache: "+ir.CacheTypeNames())
 		f.BoolVar(&c.exact, "exact", false, "read prompts as exactly as answers: x in 12 bits on processors and in float32 on GPUs without matrices, instead of 8 bits or bfloat16; slower")
 		f.BoolVar(&c.embed, "embed-weights", false, "put the weights into the plan")
@@ -117,8 +116,7 @@ type compileFlags struct {
 	choice                                      choiceFlags
 	ctx                                         ctxFlag
 	slots                                       slotsFlag
-	page                                        int
-	pool                                        cli.Positions
+	pages                                       pageFlags
 	embed, exact, json, force, verbose          bool
 	dialect                                     dialectFlag
 }
@@ -131,7 +129,7 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	if err := c.dialect.check(); err != nil {
 		return err
 	}
-	if err := c.checkPage(); err != nil {
+	if err := c.pages.check(c.slots.n); err != nil {
 		return err
 	}
 	stop, err := c.lastStage()
@@ -374,7 +372,7 @@ func (c *compileFlags) load(path string) (*ir.Program, *gguf.File, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		p, err := codegen.Import(f, frontend.Options{Ctx: max(0, c.ctx.n), Slots: max(1, c.slots.n), KV: kv, Page: c.page, Pool: int(c.pool)})
+		p, err := codegen.Import(f, frontend.Options{Ctx: max(0, c.ctx.n), Slots: max(1, c.slots.n), KV: kv, Page: c.pages.page, Pool: int(c.pages.pool)})
 		if err != nil {
 			f.Close()
 			return nil, nil, err
@@ -384,22 +382,6 @@ func (c *compileFlags) load(path string) (*ir.Program, *gguf.File, error) {
 		return loadProgram(path)
 	}
 	return nil, nil, fmt.Errorf("%s: neither %s nor %s%s", path, modelFile, programFile, butIs(path))
-}
-
-// checkPage holds --page against what pages can have, and against --slots.
-func (c *compileFlags) checkPage() error {
-	switch {
-	case c.page == 0 && c.pool > 0:
-		return cli.Usagef("--pool is of pages; add --page, such as --page 128")
-	case c.page == 0:
-		return nil
-	case c.slots.n == 1:
-		return cli.Usagef("--page is for plans of several slots; add --slots")
-	}
-	if err := ir.CheckPage(c.page); err != nil {
-		return cli.Usagef("--page: %s", err)
-	}
-	return nil
 }
 
 // loadProgram reads a program and opens the model it was imported from, by its path then

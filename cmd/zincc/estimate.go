@@ -27,7 +27,8 @@ device. It needs neither the device nor the tensors; the first megabytes of the 
 up to the end of its header, are enough.
 
 Memory is exact: weights in their layout, KV cache, recurrent state, arena. Without
---ctx it is for the model's own context, or for the largest that fits.
+--ctx it is for the model's own context, or for the largest that fits. With --page it is that
+of the smallest pool and of the largest: zincrun serve takes as many pages as the device has memory for.
 
 Speed is a prediction, not a measurement. A tuned call site takes its measured time.
 Others take the longer of bytes over bandwidth and operations over their rate
@@ -44,6 +45,8 @@ the number of positions already in the cache. Bound says what takes most of the 
 		name := f.String("target", native, "device to predict for: a name of zincc targets, the best device of this computer, or a probe's .json")
 		f.Var(&positions, "ctx", "positions of the KV cache, such as 4096 or 128k (default the model's context, as far as it fits)")
 		slots := f.Int("slots", 1, "sequences at a time, each with a KV cache of its own")
+		var pages pageFlags
+		pages.declare(f)
 		kv := f.String("kv", "f16", "type of the KV cache: "+ir.CacheTypeNames())
 		asJSON := f.Bool("json", false, "print JSON")
 		return func(ctx context.Context, args []string) error {
@@ -64,6 +67,9 @@ the number of positions already in the cache. Bound says what takes most of the 
 			if err := checkSlots(*slots); err != nil {
 				return err
 			}
+			if err := pages.check(*slots); err != nil {
+				return err
+			}
 			m, err := gguf.OpenHeader(path)
 			if err != nil {
 				return err
@@ -74,7 +80,7 @@ the number of positions already in the cache. Bound says what takes most of the 
 				return err
 			}
 			defer done()
-			plan, own, err := codegen.Estimate(ctx, m, codegen.Options{Target: t, Choice: choice, Import: frontend.Options{Ctx: int(positions), Slots: *slots, KV: dtype}, Progress: at})
+			plan, own, err := codegen.Estimate(ctx, m, codegen.Options{Target: t, Choice: choice, Import: frontend.Options{Ctx: int(positions), Slots: *slots, KV: dtype, Page: pages.page, Pool: int(pages.pool)}, Progress: at})
 			bar.Done()
 			if err != nil {
 				return err

@@ -77,7 +77,7 @@ func (c *compileFlags) fill(ctx context.Context, path string, f *gguf.File, t *t
 	if memory == 0 {
 		return nil, cli.Usagef("--ctx max and --slots max: target %s has no known memory size", t.Name)
 	}
-	o, err := codegen.Fill(ctx, f, t, frontend.Options{Ctx: c.ctx.n, Slots: c.slots.n, KV: kv, Page: c.page, Pool: int(c.pool)}, memory, progress)
+	o, err := codegen.Fill(ctx, f, t, frontend.Options{Ctx: c.ctx.n, Slots: c.slots.n, KV: kv, Page: c.pages.page, Pool: int(c.pages.pool)}, memory, progress)
 	if err != nil {
 		return nil, err
 	}

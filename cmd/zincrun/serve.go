@@ -15,6 +15,7 @@ import (
 
 	"github.com/zincc-dev/zincc/internal/cli"
 	"github.com/zincc-dev/zincc/internal/version"
+	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/api"
 	"github.com/zincc-dev/zincc/runtime/device"
 	"github.com/zincc-dev/zincc/runtime/host"
@@ -46,7 +47,7 @@ Standard error gets a line of JSON for each request, without its text. Metrics a
 		f.StringVar(&s.host, "host", "127.0.0.1", "address to listen on; an address that other computers reach needs a key or --insecure")
 		f.IntVarP(&s.port, "port", "p", 8080, "port; 0 takes a free one and prints it")
 		f.StringArrayVar(&s.names, "name", nil, "name of the model, if there is only one, instead of its file's name (repeatable)")
-		f.Float64Var(&s.memory, "memory", 0, "GiB for all models that are loaded (default nine tenths of what the device has free)")
+		f.Float64Var(&s.memory, "memory", 0, "GiB for all models that are loaded (default nine tenths of what the device has free). The only model, if it is a plan with a pool of pages, takes as many pages as fit")
 		f.StringArrayVar(&s.keys, "api-key", nil, "key that requests must have (repeatable)")
 		f.StringVar(&s.keyFile, "keys", "", "TOML file of keys with limits: [[key]] with key, requests, tokens, at_once, priority, admin")
 		f.BoolVar(&s.insecure, "insecure", false, "serve everybody who reaches the address, without a key")
@@ -84,6 +85,7 @@ type serveFlags struct {
 	insecure, noUI       bool
 	logText              bool
 	slots                int
+	several              bool // models
 	log                  *slog.Logger
 	compat               string
 	itl, queue, drain    time.Duration
@@ -101,6 +103,7 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 		s.log.Warn("no models yet", "hint", "zincrun pull fetches some; those that come are served")
 	}
 	several := folder || len(served) > 1
+	s.several = several
 	if err := s.answers.check(several); err != nil {
 		return err
 	}
@@ -261,10 +264,32 @@ func (s *serveFlags) room(several bool) int64 {
 	case !several:
 		return 0
 	}
-	c, _, err := device.Select(s.plan.device)
-	if err == nil && c.IsGPU() {
-		free, _ := c.Free() // 0 is not known
-		return int64(free / 10 * 9)
+	if free := freeOn(s.plan.device); free > 0 {
+		return free
 	}
 	return host.Available() / 10 * 9
+}
+
+// freeOn is nine tenths of what a GPU has free; 0 where it is not known, or the device is none.
+func freeOn(name string) int64 {
+	c, _, err := device.Select(name)
+	if err != nil || !c.IsGPU() || c.Type() == "cpu" {
+		return 0
+	}
+	free, _ := c.Free() // 0 is not known
+	return int64(free / 10 * 9)
+}
+
+// poolRoom is the memory that a plan with a pool of pages may take: the only model gets what --memory says, or what a
+// GPU has free. 0: as much as the plan states, also on devices that have no memory of their own.
+func (s *serveFlags) poolRoom(p *plans.Plan) int64 {
+	switch {
+	case s.several:
+		return 0
+	case s.memory > 0:
+		return s.room(false)
+	case s.plan.device != "auto":
+		return freeOn(s.plan.device)
+	}
+	return freeOn(p.Require.Backend)
 }

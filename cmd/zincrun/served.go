@@ -22,6 +22,7 @@ func (s *serveFlags) open(ctx context.Context, path, name string) (_ *api.Model,
 	if options.Several = true; s.slots > 0 {
 		options.Compile = append(options.Compile, "--slots="+strconv.Itoa(s.slots))
 	}
+	options.Memory = s.poolRoom
 	options.Said = func(line string) { s.log.Info("open", "model", path, "line", printable.Line(line)) }
 	o, err := model.Open(ctx, path, options)
 	if err != nil {

@@ -33,6 +33,9 @@ type Options struct {
 	Several bool // a model file gets as many slots as fit, unless Compile says how many
 	// KeepLayout is a folder in which a processor's weights are kept in their layout in memory; "": they are not kept.
 	KeepLayout string
+	// Memory says how many bytes a plan may take whose caches lie in pages: its pool becomes as large as fits. 0, or
+	// nil: the pool that the plan states.
+	Memory func(*plans.Plan) int64
 	// Said gets lines: messages of zincc while it compiles, that it compiled, and about kept weights; nil: nobody
 	// listens.
 	Said func(line string)
@@ -62,6 +65,10 @@ func Open(ctx context.Context, path string, o Options) (*Opened, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.fillPool(plan); err != nil {
+		plan.Close()
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
 	src, err := plans.OpenSource(plan, path, file)
 	if err != nil {
 		plan.Close()
@@ -82,6 +89,18 @@ func Open(ctx context.Context, path string, o Options) (*Opened, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return &Opened{path, plan, src, exec, time.Since(start), tokenizer}, nil
+}
+
+// fillPool gives the pool of a plan the pages that fit.
+func (o *Options) fillPool(plan *plans.Plan) error {
+	if plan.Paged() == nil || o.Memory == nil {
+		return nil
+	}
+	pages := plan.PagesIn(o.Memory(plan))
+	if o.Said != nil {
+		o.Said(fmt.Sprintf("a pool of %d pages of %d positions", pages, plan.Paged().Page))
+	}
+	return plan.SetPages(pages)
 }
 
 // Plan returns the plan at path, or that of the model file at path, once it is known that it may run here. It also
