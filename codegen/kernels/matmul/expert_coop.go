@@ -1,20 +1,11 @@
 package matmul
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
-	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 )
-
-// expertCoop is gemm_coop over the tiles of a sortedGroup.
-type expertCoop struct {
-	*sortedGroup
-	coop gemmCoop
-}
 
 // expertShapes are the tiles, from few rows to many. Their weights are dequantized once
 // for all their rows, which takes longer than the products of few.
@@ -28,6 +19,7 @@ var expertShapes = []coopTile{
 	{rows: 128, outputs: 128, subRows: 64, subOutputs: 32, groups: 1, ahead: 1, aheadX: 1},
 }
 
+// ExpertCoopCandidates returns gemm_coop over the tiles of a sortedGroup.
 func ExpertCoopCandidates(s *site.Site, of *Group) []site.Candidate {
 	g := of.sorted(s)
 	if !g.inMatrices(s.Target) {
@@ -35,21 +27,10 @@ func ExpertCoopCandidates(s *site.Site, of *Group) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, t := range expertTiles(g) {
-		k := expertCoop{g, gemmCoop{g.linearGroup, t, g.extent, g.wave, s.Target.Fences()}}
-		c := g.candidate(t.rows, k.coop.each())
-		c.Kernel = fmt.Sprintf("expert_coop %s %s%s", k.key(), k.coop.name(), k.coop.fenceKey())
-		c.Shape = k.coop.name()
-		c.Tiling = k.tiling()
-		list = append(list, site.Implement(c, "expert_coop", k.kernel))
+		k := gemmCoop{g.linearGroup, t, g, g.wave, s.Target.Fences()}
+		list = append(list, k.product("expert_coop", g.tiling(k.tiling())).candidate())
 	}
 	return list
-}
-
-// tiling is what the kernel does with the tile.
-func (k expertCoop) tiling() *site.Tiling {
-	t := k.coop.tiling()
-	t.Slots, t.Experts, t.Steps = k.slots, k.experts, k.k/weight.CoopDepth
-	return t
 }
 
 // expertTiles returns tiles for the group, best guess first: one that holds most
@@ -74,12 +55,4 @@ func expertTiles(g *sortedGroup) []coopTile {
 		}
 	}
 	return list
-}
-
-func (k expertCoop) kernel(s *site.Signature) func(b *kernel.Builder) {
-	a, order := k.declare(s, false, k.firsts(k.coop.each())), k.declareOrder(s)
-	return func(b *kernel.Builder) {
-		tile := k.findTile(b, a, order, k.coop.coopTile.rows, k.coop.threads())
-		k.coop.emit(b, a, rowTile{sorted: tile.rows, row: tile.row, rows: tile.end})
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target"
 )
 
+// ExpertDotCandidates returns gemm_dot over the tiles of a sortedGroup.
 func ExpertDotCandidates(s *site.Site, of *Group) []site.Candidate {
 	g := of.sorted(s)
 	if !g.inBytes() {
@@ -12,7 +13,7 @@ func ExpertDotCandidates(s *site.Site, of *Group) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, shape := range expertDotShapes(g, s.Target) {
-		list = append(list, expertGemm{g, gemm{g.linearGroup, g.extent, shape}}.candidate("expert_dot", runDot))
+		list = append(list, gemm{g.linearGroup, g, shape}.candidate("expert_dot", runDot))
 	}
 	return list
 }

@@ -4,19 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 )
-
-// expertFragment is gemm_fragment over the tiles of a sortedGroup. In steps of few rows most experts have
-// one tile of 8, which lanes keep. More go through shared memory, in tiles that hold most experts' rows whole,
-// with code for fewer.
-type expertFragment struct {
-	*sortedGroup
-	fragment gemmFragment // of a tile's rows
-}
 
 const (
 	// fragmentPerExpert is the slots of an expert, if all have as many, up to which lanes keep their rows,
@@ -44,6 +35,9 @@ var (
 // shortRow is the blocks of a row up to which it is short.
 const shortRow = 4
 
+// ExpertFragmentCandidates returns gemm_fragment over the tiles of a sortedGroup. In steps of few rows most experts have
+// one tile of 8, which lanes keep. More go through shared memory, in tiles that hold most experts' rows whole,
+// with code for fewer.
 func ExpertFragmentCandidates(s *site.Site, of *Group) []site.Candidate {
 	g := of.sorted(s)
 	if !g.inMatrices(s.Target) || g.k%weight.FragmentBlock != 0 {
@@ -54,7 +48,7 @@ func ExpertFragmentCandidates(s *site.Site, of *Group) []site.Candidate {
 		tile := *g.linearGroup
 		tile.rows = t.rows
 		if tile.fitsFragment(s.Target) {
-			list = append(list, expertFragment{g, gemmFragment{&tile, t, g.extent, g.wave, t.rows, nil}}.candidate())
+			list = append(list, gemmFragment{&tile, t, g, g.wave, t.rows, nil}.expertCandidate(g))
 		}
 	}
 	return list
@@ -88,38 +82,16 @@ func expertFragmentTiles(g *sortedGroup) []fragmentTile {
 	return list
 }
 
-// name is all that shapes the code, but for what is multiplied.
-func (k expertFragment) name() string {
-	t := k.fragment.fragmentTile
-	if t.where == kept {
-		return t.name()
+// expertCandidate returns that of the rows of a tile, which g has.
+func (k gemmFragment) expertCandidate(g *sortedGroup) site.Candidate {
+	name := k.name()
+	if k.where != kept {
+		name = fmt.Sprintf("rows=%d/%d %s abreast=%d", k.fragmentTile.rows, k.apart, name, k.abreast)
 	}
-	name := fmt.Sprintf("rows=%d/%d %s abreast=%d", t.rows, t.apart, t.name(), t.abreast)
-	if t.early {
+	if k.early {
 		name += " early"
 	}
-	return name
-}
-
-func (k expertFragment) candidate() site.Candidate {
-	c := k.sortedGroup.candidate(k.fragment.fragmentTile.rows, k.fragment.outputsOf())
-	c.Kernel = fmt.Sprintf("expert_fragment %s %s", k.key(), k.name())
-	c.Shape = fmt.Sprintf("%s of %d", k.name(), k.fragment.series)
-	c.Tiling = k.tiling()
-	return site.Implement(c, "expert_fragment", k.kernel)
-}
-
-// tiling counts the tiles of all experts' rows.
-func (k expertFragment) tiling() *site.Tiling {
-	t := k.fragment.tiling()
-	t.Slots, t.Experts, t.Across, t.Steps = k.slots, k.experts, k.tiles(k.fragment.tile()), k.k/weight.FragmentBlock
-	return t
-}
-
-func (k expertFragment) kernel(s *site.Signature) func(b *kernel.Builder) {
-	a, series, order := k.declare(s, false, k.firsts(k.fragment.outputsOf())), k.fragment.declareSeries(s), k.declareOrder(s)
-	return func(b *kernel.Builder) {
-		tile := k.findTile(b, a, order, k.fragment.fragmentTile.rows, k.fragment.threads())
-		k.fragment.emit(b, a, series, b.WorkgroupID(1), rowTile{sorted: tile.rows, row: tile.row, rows: tile.end}, nil)
-	}
+	t := g.tiling(k.tiling())
+	t.Across, t.Steps = k.tiles(k.tile()), k.k/weight.FragmentBlock
+	return k.product("expert_fragment", name, fmt.Sprintf("%s of %d", name, k.series), t).candidate()
 }

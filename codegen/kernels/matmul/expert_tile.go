@@ -25,14 +25,19 @@ func (g *linearGroup) sorted(s *site.Site) *sortedGroup {
 // perExpert is the slots of an expert, if all have as many and the step is full.
 func (k *sortedGroup) perExpert() int { return k.rows * k.slots / k.experts }
 
-// candidate returns the grid and cover of the candidate with tiles of so many rows and outputs of
-// each matrix.
-func (k *sortedGroup) candidate(tileRows, outputs int) site.Candidate {
+func (k *sortedGroup) offer(tileRows int, outputs func(i int) int) site.Candidate {
 	slots := k.rows * k.slots
+	_, tiles := k.workgroupsBy(outputs)
 	return site.Candidate{
-		Grid:  [3]int{slots/tileRows + min(k.experts, slots), k.tiles(outputs), 1},
-		Cover: k.covers(slots, 0, 0, func(int) int { return outputs }),
+		Grid:  [3]int{slots/tileRows + min(k.experts, slots), tiles, 1},
+		Cover: k.covers(slots, 0, 0, outputs),
 	}
+}
+
+// tiling completes that of a tile: its rows are those of all experts.
+func (k *sortedGroup) tiling(t *site.Tiling) *site.Tiling {
+	t.Slots, t.Experts = k.slots, k.experts
+	return t
 }
 
 func (k *sortedGroup) key() string {
@@ -65,37 +70,35 @@ func (s *sortedRows) source(r, end kernel.Value) kernel.Value {
 // target returns the row of the results of place r.
 func (s *sortedRows) target(r kernel.Value) kernel.Value { return s.order.Load(kernel.U32, r) }
 
-// sortedTile is a tile of rows of one expert.
-type sortedTile struct {
-	rows     *sortedRows
-	row, end kernel.Value // its first place, and the end of its expert's places
-}
-
-// sortedArgs are what the order of the rows takes.
-type sortedArgs struct {
-	order, offsets *kernel.Buffer
-	slots          kernel.Value
-}
-
-func (k *sortedGroup) declareOrder(s *site.Signature) sortedArgs {
-	return sortedArgs{s.Read("order", k.order), s.Read("offsets", k.offsets), declareSlots(s, k.slots)}
-}
-
 // declareSlots declares how many experts a row has.
 func declareSlots(s *site.Signature, slots int) kernel.Value {
 	return s.U32("slots", slots, 8, "experts of a row")
 }
 
-// findTile sets the workgroup's lanes and returns its tile of so many rows; the projections get its
-// expert. It ends workgroups without a tile. Every subgroup does all of it: a lane counts the
-// tiles of a few experts.
-func (k *sortedGroup) findTile(b *kernel.Builder, a *linearArgs, order sortedArgs, tileRows, threads int) sortedTile {
-	a.countRows(b)
-	sorted, offsets := &sortedRows{b: b, order: order.order}, order.offsets
-	if !k.perSlot {
-		sorted.slots = &order.slots
+// declareRows finds a tile in every subgroup: a lane counts the tiles of a few experts. The projections get the tile's
+// expert, and workgroups without a tile end.
+func (k *sortedGroup) declareRows(s *site.Signature) rowFinder {
+	order, offsets, slots := s.Read("order", k.order), s.Read("offsets", k.offsets), declareSlots(s, k.slots)
+	return func(b *kernel.Builder, a *linearArgs) func(tileRows int) rowTile {
+		a.countRows(b)
+		sorted := &sortedRows{b: b, order: order}
+		if !k.perSlot {
+			sorted.slots = &slots
+		}
+		return func(tileRows int) rowTile {
+			t := rowTile{b: b, sorted: sorted}
+			var expert kernel.Value
+			expert, t.row, t.rows = k.findTile(b, offsets, tileRows)
+			for i := range a.projects {
+				a.projects[i].expert = &expert
+			}
+			return t
+		}
 	}
-	b.Workgroup(threads)
+}
+
+// findTile returns the expert of the workgroup's tile, the tile's first place, and the end of its expert's places.
+func (k *sortedGroup) findTile(b *kernel.Builder, offsets *kernel.Buffer, tileRows int) (expert, row, end kernel.Value) {
 	perLane := site.CeilDiv(k.experts, k.wave)
 	first := b.Mul(b.SubgroupLane(), perLane)
 	var at []kernel.Value // where experts begin, and where the last ends
@@ -110,7 +113,7 @@ func (k *sortedGroup) findTile(b *kernel.Builder, a *linearArgs, order sortedArg
 		sum = b.Add(sum, tiles[i])
 	}
 	lanes := b.SubgroupExclusiveAdd(sum)
-	expert, row, end := b.U32(0), b.U32(0), b.U32(0)
+	expert, row, end = b.U32(0), b.U32(0), b.U32(0)
 	for i := range perLane {
 		mine := b.Sub(b.WorkgroupID(0), b.Add(lanes, before[i])) // wraps in tiles before
 		hit := b.Lt(mine, tiles[i])
@@ -118,11 +121,7 @@ func (k *sortedGroup) findTile(b *kernel.Builder, a *linearArgs, order sortedArg
 		row = b.Select(hit, b.Add(at[i], b.Mul(mine, tileRows)), row)
 		end = b.Select(hit, at[i+1], end)
 	}
-	t := sortedTile{sorted, b.SubgroupMax(row), b.SubgroupMax(end)}
-	b.ReturnIf(b.Ge(t.row, t.end))
-	expert = b.SubgroupMax(expert)
-	for i := range a.projects {
-		a.projects[i].expert = &expert
-	}
-	return t
+	row, end = b.SubgroupMax(row), b.SubgroupMax(end)
+	b.ReturnIf(b.Ge(row, end))
+	return b.SubgroupMax(expert), row, end
 }

@@ -2,6 +2,7 @@ package matmul
 
 import (
 	"fmt"
+	"math/bits"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
@@ -47,7 +48,7 @@ const (
 // the order of the format's units, in one lane.
 type gemm struct {
 	*linearGroup
-	step site.Extent
+	from rowSource
 	gemmShape
 }
 
@@ -55,7 +56,7 @@ func GemmCandidates(s *site.Site, g *Group) []site.Candidate {
 	if !g.alike() {
 		return nil
 	}
-	step, ok := site.ExtentOf(s, g.projects[0].result)
+	step, ok := g.step(s)
 	if !ok {
 		return nil
 	}
@@ -103,25 +104,19 @@ func (g *linearGroup) gemmBytes(n int) int {
 
 // candidate returns the group's candidate of a family with this tile; run emits its kernel behind what finds the tile.
 func (k gemm) candidate(family string, run func(t *gemmTile)) site.Candidate {
-	return site.Implement(site.Candidate{
-		Kernel: fmt.Sprintf("%s %s%s tile=%dx%d", family, k.key(), k.step.Key(), k.tileRows(), k.outputs()),
-		Shape:  fmt.Sprintf("%dx%d", k.tileRows(), k.outputs()),
-		Grid:   [3]int{site.CeilDiv(k.rows, k.tileRows()), k.tiles(k.outputs()), 1},
-		Cover:  k.covers(k.rows, k.tileRows(), 0, func(int) int { return k.outputs() }),
-	}, family, func(s *site.Signature) func(b *kernel.Builder) {
-		a, extent := k.declare(s, false, k.firsts(k.outputs())), k.step.Declare(s)
-		return func(b *kernel.Builder) { run(k.tile(b, a, extent)) }
-	})
+	shape := fmt.Sprintf("%dx%d", k.tileRows(), k.outputs())
+	return product{family: family, from: k.from, rows: k.tileRows(), outputs: each(k.outputs()), code: "tile=" + shape, shape: shape,
+		kernel: func(s *site.Signature) func(b *kernel.Builder) {
+			a, find := k.declare(s, false, k.firsts(k.outputs())), k.from.declareRows(s)
+			return func(b *kernel.Builder) { run(k.tile(b, a, find)) }
+		}}.candidate()
 }
 
 // gemmTile is what the parts of the kernel share.
 type gemmTile struct {
 	gemm
-	b          *kernel.Builder
+	rowTile
 	a          *linearArgs
-	rows       kernel.Value // rows of this step
-	row        kernel.Value // first of the tile
-	sorted     *sortedRows  // where the rows are; nil if they are those of x and the results
 	lane       kernel.Value
 	x          *kernel.Array     // the tile's rows, one after the other
 	w          []*kernel.Array   // by matrix of a pass
@@ -130,13 +125,19 @@ type gemmTile struct {
 	squareSums *kernel.Array     // by row and the lanes that load it
 }
 
-// tile finds the workgroup's tile.
-func (k gemm) tile(b *kernel.Builder, a *linearArgs, extent site.StepRows) *gemmTile {
-	t := &gemmTile{gemm: k, b: b, a: a, rows: extent.Load(b)}
+// tile finds the workgroup's tile, and of sorted rows those that the lane loads.
+func (k gemm) tile(b *kernel.Builder, a *linearArgs, find rowFinder) *gemmTile {
 	b.Workgroup(k.lanes)
-	t.row = b.Mul(b.WorkgroupID(0), k.tileRows())
+	t := &gemmTile{gemm: k, a: a, rowTile: find(b, a)(k.tileRows())}
 	t.lane = b.LocalID()
-	b.ReturnIf(b.Ge(t.row, t.rows))
+	t.leave()
+	if t.sorted != nil {
+		down := k.lanes / k.loaders // rows that are loaded at once
+		for j := range k.tileRows() / down {
+			r := b.Add(t.row, b.Shr(t.lane, bits.TrailingZeros(uint(k.loaders))), down*j)
+			t.sorted.sources = append(t.sorted.sources, t.sorted.source(r, t.rows))
+		}
+	}
 	return t
 }
 

@@ -1,8 +1,6 @@
 package matmul
 
 import (
-	"fmt"
-
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
@@ -17,7 +15,7 @@ import (
 type gemmCoop struct {
 	*linearGroup
 	coopTile
-	step site.Extent
+	from rowSource
 	wave int
 	// fence keeps the driver's compiler from loading the matrices of all products of a step
 	// before the first: that takes registers, and products wait for loads.
@@ -25,13 +23,14 @@ type gemmCoop struct {
 }
 
 func GemmCoopCandidates(s *site.Site, g *Group) []site.Candidate {
-	step, ok := site.ExtentOf(s, g.projects[0].result)
+	step, ok := g.step(s)
 	if !ok || !g.inMatrices(s.Target) {
 		return nil
 	}
 	var list []site.Candidate
 	for _, t := range coopTiles(g, s.Target) {
-		list = append(list, gemmCoop{g, t, step, s.Target.Wave, s.Target.Fences()}.candidate())
+		k := gemmCoop{g, t, step, s.Target.Wave, s.Target.Fences()}
+		list = append(list, k.product("gemm_coop", k.tiling()).candidate())
 	}
 	return list
 }
@@ -87,33 +86,9 @@ func (k gemmCoop) groupThreads() int { return k.subgroups() * k.wave }
 // each is the outputs of each matrix in a tile.
 func (k gemmCoop) each() int { return k.outputs / len(k.projects[0].matrices) }
 
-func (k gemmCoop) candidate() site.Candidate {
-	return site.Implement(site.Candidate{
-		Kernel: fmt.Sprintf("gemm_coop %s%s %s%s", k.key(), k.step.Key(), k.name(), k.fenceKey()),
-		Shape:  k.name(),
-		Grid:   [3]int{site.CeilDiv(k.linearGroup.rows, k.coopTile.rows), k.tiles(k.each()), 1},
-		Cover:  k.covers(k.linearGroup.rows, k.coopTile.rows, 0, func(int) int { return k.each() }),
-		Tiling: k.tiling(),
-	}, "gemm_coop", k.kernel)
-}
-
-// rowTile is a tile of rows of x, and what a projection makes of them.
-type rowTile struct {
-	b      *kernel.Builder
-	p      *projectArgs
-	sorted *sortedRows  // where the rows are; nil if they are those of x and the results
-	rows   kernel.Value // of this step, or where those of the tile's expert end
-	row    kernel.Value // first of the tile
-}
-
-// source returns which row of x row r of the tile is. Rows beyond the last repeat it:
-// their results are not stored.
-func (t *rowTile) source(r kernel.Value) kernel.Value {
-	r = t.b.Add(t.row, r)
-	if t.sorted != nil {
-		return t.sorted.source(r, t.rows)
-	}
-	return t.b.Min(r, t.b.Sub(t.rows, 1))
+func (k gemmCoop) product(family string, tiling *site.Tiling) product {
+	return product{family: family, from: k.from, rows: k.coopTile.rows, outputs: each(k.each()),
+		code: k.name() + k.fenceKey(), shape: k.name(), tiling: tiling, kernel: k.kernel}
 }
 
 // coopKernel is what the parts of the kernel of one projection share.
@@ -133,35 +108,31 @@ type coopKernel struct {
 }
 
 func (k gemmCoop) kernel(s *site.Signature) func(b *kernel.Builder) {
-	a, extent := k.declare(s, false, k.firsts(k.each())), k.step.Declare(s)
+	a, find := k.declare(s, false, k.firsts(k.each())), k.from.declareRows(s)
 	return func(b *kernel.Builder) {
-		rows := extent.Load(b)
 		b.Workgroup(k.threads())
-		row := b.Mul(b.WorkgroupID(0), k.coopTile.rows)
-		a.join(b, b.WorkgroupID(1))
-		b.ReturnIf(b.Ge(row, rows))
-		k.emit(b, a, rowTile{rows: rows, row: row})
+		tile := find(b, a)(k.coopTile.rows)
+		if k.routing == nil {
+			a.join(b, b.WorkgroupID(1))
+		}
+		tile.leave()
+		shared := b.Shared(lane.U32x4, k.coopTile.shared())
+		// Each projection has its own loop: its weights stay in registers from the
+		// load to the next step, which a choice in between would make slower.
+		a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
+			across := k.outputs / k.subOutputs
+			tile.p = p
+			t := coopKernel{gemmCoop: k, rowTile: tile, a: a, shared: shared}
+			t.group, t.lane = b.Div(b.SubgroupID(), k.subgroups()), b.Mod(b.LocalID(), k.groupThreads())
+			t.region = b.Mul(t.group, k.region())
+			t.col = b.Mul(at, k.each())
+			place := b.Mod(b.SubgroupID(), k.subgroups())
+			t.subRow = b.Mul(b.Div(place, across), k.subRows)
+			t.subCol = b.Mul(b.Mod(place, across), k.subOutputs)
+			t.sum = kernel.F32.Matrix(fragment.Square, fragment.Square, kernel.Accumulator)
+			t.run()
+		})
 	}
-}
-
-// emit emits the kernel behind what finds the tile, which tile says.
-func (k gemmCoop) emit(b *kernel.Builder, a *linearArgs, tile rowTile) {
-	shared := b.Shared(lane.U32x4, k.coopTile.shared())
-	// Each projection has its own loop: its weights stay in registers from the
-	// load to the next step, which a choice in between would make slower.
-	a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
-		across := k.outputs / k.subOutputs
-		tile.b, tile.p = b, p
-		t := coopKernel{gemmCoop: k, rowTile: tile, a: a, shared: shared}
-		t.group, t.lane = b.Div(b.SubgroupID(), k.subgroups()), b.Mod(b.LocalID(), k.groupThreads())
-		t.region = b.Mul(t.group, k.region())
-		t.col = b.Mul(at, k.each())
-		place := b.Mod(b.SubgroupID(), k.subgroups())
-		t.subRow = b.Mul(b.Div(place, across), k.subRows)
-		t.subCol = b.Mul(b.Mod(place, across), k.subOutputs)
-		t.sum = kernel.F32.Matrix(fragment.Square, fragment.Square, kernel.Accumulator)
-		t.run()
-	})
 }
 
 func (t *coopKernel) run() {
@@ -431,58 +402,5 @@ func (t *coopKernel) store() {
 		for _, s := range stores {
 			s()
 		}
-	}
-}
-
-// finish loads what vec4 col of a row of the result needs besides its products v
-// by matrix, and returns what computes and writes it if exists holds.
-func (t *rowTile) finish(v []kernel.Value, row, col, exists kernel.Value) func() {
-	b, p := t.b, t.p
-	width := b.Div(p.width, 4)
-	inside := b.And(exists, b.And(b.Lt(row, t.rows), b.Lt(col, width)))
-	if t.sorted != nil {
-		row = t.sorted.target(b.Min(row, b.Sub(t.rows, 1)))
-	}
-	at := b.Add(b.Mul(row, width), col)
-	result := t.result(v, at, col, width, inside)
-	return func() {
-		b.If(inside, func() {
-			if y := result(); p.spec.half {
-				p.out.Store(at, lane.RoundHalf(b, y))
-			} else {
-				p.out.Store(at, y)
-			}
-		})
-	}
-}
-
-// result loads what vec4 col of a row of the result, which has width vec4 and of which it is vec4 at of all rows, needs
-// besides its products v by matrix, if it is inside, and returns what computes it.
-func (t *rowTile) result(v []kernel.Value, at, col, width, inside kernel.Value) func() kernel.Value {
-	b, p := t.b, t.p
-	safe := b.Select(inside, at, 0)
-	var biases, residuals []kernel.Value
-	for _, buf := range p.bias {
-		if buf != nil {
-			biases = append(biases, buf.Load(lane.F32x4, b.Select(inside, p.biasAt(b, width, col), 0)))
-		}
-	}
-	for _, r := range p.residuals {
-		residuals = append(residuals, r.Load(lane.F32x4, safe))
-	}
-	return func() kernel.Value {
-		for i := range v {
-			if p.bias[i] != nil {
-				v[i], biases = b.Add(v[i], biases[0]), biases[1:]
-			}
-		}
-		y := v[0]
-		if p.spec.act != "" {
-			y = lane.GLU(b, p.spec.act, y)(v[1])
-		}
-		for _, r := range residuals {
-			y = b.Add(y, r)
-		}
-		return y
 	}
 }

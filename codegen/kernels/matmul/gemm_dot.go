@@ -26,7 +26,7 @@ const (
 )
 
 func GemmDotCandidates(s *site.Site, g *Group) []site.Candidate {
-	step, ok := site.ExtentOf(s, g.projects[0].result)
+	step, ok := g.step(s)
 	if !ok || !g.inBytes() {
 		return nil
 	}

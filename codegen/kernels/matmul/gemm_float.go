@@ -52,7 +52,7 @@ var floatTiles = []floatTile{
 type gemmFloat struct {
 	*linearGroup
 	floatTile
-	step site.Extent
+	from stepRows
 	wave int
 }
 
@@ -71,13 +71,13 @@ func GemmFloatCandidates(s *site.Site, g *Group) []site.Candidate {
 }
 
 // floats returns the rows of a step, if all weights are f32.
-func (g *linearGroup) floats(s *site.Site) (site.Extent, bool) {
+func (g *linearGroup) floats(s *site.Site) (stepRows, bool) {
 	for _, p := range g.projects {
 		if p.matrices[0].format.Layout.Name != "f32" {
-			return site.Extent{}, false
+			return stepRows{}, false
 		}
 	}
-	return site.ExtentOf(s, g.projects[0].result)
+	return g.step(s)
 }
 
 // fits reports whether the workgroup fits the target, and whether its parts come out even. Subgroups of fewer lanes are
@@ -122,30 +122,23 @@ func (k gemmFloat) outputsOf(i int) int {
 func (k gemmFloat) narrow(i int) bool { return k.projects[i].width <= floatNarrow }
 
 func (k gemmFloat) candidate() site.Candidate {
-	firsts, tiles := k.workgroupsBy(k.outputsOf)
 	shape := fmt.Sprintf("%dx%d of %s", k.tileRows(), k.tileOutputs(), k.floatTile.name())
-	c := site.Candidate{
-		Kernel: fmt.Sprintf("gemm_float %s%s tile=%s w=%d", k.key(), k.step.Key(), shape, k.wave),
-		Shape:  shape,
-		Grid:   [3]int{site.CeilDiv(k.linearGroup.rows, k.tileRows()), tiles, 1},
-		Cover:  k.covers(k.linearGroup.rows, k.tileRows(), 0, k.outputsOf),
-		Tiling: k.tiling(),
-	}
+	code := fmt.Sprintf("tile=%s w=%d", shape, k.wave)
 	for i := range k.projects {
 		if k.narrow(i) {
-			c.Kernel += fmt.Sprint(" narrow ", i)
+			code += fmt.Sprint(" narrow ", i)
 		}
 	}
-	return site.Implement(c, "gemm_float", func(s *site.Signature) func(b *kernel.Builder) { return k.kernel(s, firsts) })
+	return product{family: "gemm_float", from: k.from, rows: k.tileRows(), outputs: k.outputsOf, code: code, shape: shape, tiling: k.tiling(), kernel: k.kernel}.candidate()
 }
 
-func (k gemmFloat) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder) {
-	a, extent := k.declare(s, false, firsts), k.step.Declare(s)
+func (k gemmFloat) kernel(s *site.Signature) func(b *kernel.Builder) {
+	firsts, _ := k.workgroupsBy(k.outputsOf)
+	a, find := k.declare(s, false, firsts), k.from.declareRows(s)
 	return func(b *kernel.Builder) {
-		rows := extent.Load(b)
 		b.Workgroup(k.threads())
-		r := &floatRun{gemmFloat: k, b: b, a: a, rows: rows, first: b.Mul(b.WorkgroupID(0), k.tileRows()), id: b.SubgroupID(), lane: b.SubgroupLane()}
-		b.ReturnIf(b.Ge(r.first, rows))
+		r := &floatRun{gemmFloat: k, rowTile: find(b, a)(k.tileRows()), a: a, id: b.SubgroupID(), lane: b.SubgroupLane()}
+		r.leave()
 		r.place = b.Mul(r.id, 2*k.half())
 		i := 0
 		a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
@@ -164,13 +157,12 @@ func (k gemmFloat) kernel(s *site.Signature, firsts []int) func(b *kernel.Builde
 // floatRun is what the parts of the kernel share.
 type floatRun struct {
 	gemmFloat
-	b           *kernel.Builder
-	a           *linearArgs
-	rows, first kernel.Value  // of this step; of the tile
-	id, lane    kernel.Value  // of the subgroup; in it
-	shared      *kernel.Array // of tiles, nil until there is one
-	place       kernel.Value  // where the subgroup's is in it
-	parts       *kernel.Array // of columns, nil until there is one
+	rowTile
+	a        *linearArgs
+	id, lane kernel.Value  // of the subgroup; in it
+	shared   *kernel.Array // of tiles, nil until there is one
+	place    kernel.Value  // where the subgroup's is in it
+	parts    *kernel.Array // of columns, nil until there is one
 }
 
 // column computes output col of p.
@@ -178,8 +170,8 @@ func (r *floatRun) column(p *projectArgs, col kernel.Value) {
 	if r.parts == nil {
 		r.parts = r.b.Shared(kernel.F32, r.tileRows())
 	}
-	k := lanesGemm{r.linearGroup, lanesTile{rows: r.tileRows() / r.subgroups, outputs: 1, down: r.subgroups, across: 1, split: 1}, r.step, r.wave}
-	row := r.b.Add(r.first, r.b.Mul(r.id, k.lanesTile.rows))
+	k := lanesGemm{r.linearGroup, lanesTile{rows: r.tileRows() / r.subgroups, outputs: 1, down: r.subgroups, across: 1, split: 1}, r.from, r.wave}
+	row := r.b.Add(r.row, r.b.Mul(r.id, k.lanesTile.rows))
 	k.store(r.b, p, k.products(r.b, r.a, p, r.rows, row, col), r.parts, r.rows, row, col)
 }
 
@@ -250,7 +242,7 @@ func (r *floatRun) sources(p *projectArgs, col kernel.Value) (list []floatSource
 			list = append(list, floatSource{buf, b.Add(b.Mul(row, b.Div(r.a.k, 4)), b.Mul(r.id, share), part), b.Add(r.place, r.at(i, before, part))})
 		}
 	}
-	take(r.a.x, r.tileRows(), 0, r.first, r.rows)
+	take(r.a.x, r.tileRows(), 0, r.row, r.rows)
 	take(p.matrices[0].Buf, r.tileOutputs(), r.tileRows(), col, p.width)
 	return list
 }
@@ -324,7 +316,7 @@ func (r *floatRun) store(p *projectArgs, sums [][]*kernel.Var, col kernel.Value)
 	b := r.b
 	b.If(b.Eq(r.id, 0), func() {
 		for i, list := range sums {
-			row := b.Add(r.first, b.Div(r.lane, floatAcross), i*r.rowStep())
+			row := b.Add(r.row, b.Div(r.lane, floatAcross), i*r.rowStep())
 			for c, sum := range list {
 				n := b.Add(col, b.Mod(r.lane, floatAcross), c*floatAcross)
 				b.If(b.And(b.Lt(row, r.rows), b.Lt(n, p.width)), func() {

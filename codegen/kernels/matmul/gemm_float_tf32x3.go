@@ -43,7 +43,7 @@ func (r *tf32x3Run) run() {
 			from, of = append(from, b.Add(b.Mul(line, length), quad)), append(of, buf)
 		}
 	}
-	lines(r.a.x, r.tileRows(), r.first, r.rows)
+	lines(r.a.x, r.tileRows(), r.row, r.rows)
 	lines(r.p.matrices[0].Buf, r.tileOutputs(), r.col, r.p.width)
 	load := func(i kernel.Value) (list []kernel.Value) {
 		i = b.Select(b.Lt(i, length), i, 0)
@@ -126,7 +126,7 @@ func (r *tf32x3Run) store(part []*kernel.Var, first int, i kernel.Value, place f
 	}
 	across := r.tileOutputs() / fragment.Columns
 	i = b.Add(i, first)
-	row := b.Add(r.first, b.Mul(b.Div(i, across), fragment.Side), b.Div(r.lane, 4))
+	row := b.Add(r.row, b.Mul(b.Div(i, across), fragment.Side), b.Div(r.lane, 4))
 	col := b.Add(r.col, b.Mul(b.Mod(i, across), fragment.Columns), b.Mul(b.Mod(r.lane, 4), 2))
 	for e := range fragment.Sums {
 		row, n := b.Add(row, e/2*8), b.Add(col, e%2)

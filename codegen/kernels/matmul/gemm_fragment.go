@@ -31,7 +31,7 @@ const (
 type gemmFragment struct {
 	*linearGroup
 	fragmentTile
-	step site.Extent
+	from rowSource
 	wave int
 	most int // rows that are multiplied
 	// counts are the counters of the last-block reduction of split-K products, else nil.
@@ -39,7 +39,7 @@ type gemmFragment struct {
 }
 
 func GemmFragmentCandidates(s *site.Site, g *Group) []site.Candidate {
-	step, ok := site.ExtentOf(s, g.projects[0].result)
+	step, ok := g.step(s)
 	if !ok || !g.fitsFragment(s.Target) {
 		return nil
 	}
@@ -47,7 +47,7 @@ func GemmFragmentCandidates(s *site.Site, g *Group) []site.Candidate {
 }
 
 // offers returns the candidates for the tiles that need just the workspace that the group has.
-func (g *linearGroup) offers(s *site.Site, tiles []fragmentTile, step site.Extent) []site.Candidate {
+func (g *linearGroup) offers(s *site.Site, tiles []fragmentTile, step stepRows) []site.Candidate {
 	var list []site.Candidate
 	for _, t := range tiles {
 		k := gemmFragment{g, t, step, s.Target.Wave, t.rows, nil}
@@ -134,14 +134,12 @@ func (k gemmFragment) family() string {
 	return "gemm_fragment"
 }
 
+func (k gemmFragment) product(family, code, shape string, tiling *site.Tiling) product {
+	return product{family: family, from: k.from, rows: k.tileRows(), outputs: each(k.outputsOf()), code: code, shape: shape, tiling: tiling, kernel: k.kernel}
+}
+
 func (k gemmFragment) candidate() site.Candidate {
-	c := site.Candidate{
-		Kernel: fmt.Sprintf("%s %s%s rows=%s %s", k.family(), k.key(), k.step.Key(), k.rowsKey(), k.name()),
-		Shape:  k.name(),
-		Grid:   [3]int{k.rowTiles(), k.tiles(k.outputsOf()), 1},
-		Cover:  k.covers(k.linearGroup.rows, k.tileRows(), 0, func(int) int { return k.outputsOf() }),
-		Tiling: k.tiling(),
-	}
+	c := k.product(k.family(), fmt.Sprintf("rows=%s %s", k.rowsKey(), k.name()), k.name(), k.tiling()).candidate()
 	for i, p := range k.projects {
 		if p.tile != nil {
 			c.Cover[i] = k.tileCover(i)
@@ -156,7 +154,7 @@ func (k gemmFragment) candidate() site.Candidate {
 		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.linearGroup.rows, k.splits, tiles, k.outputsOf()},
 			Tile: []int{k.tileRows(), 1, 1, k.outputsOf()}, Axis: []int{0, 2, 1, -1}})
 	}
-	return site.Implement(c, "gemm_fragment", k.kernel)
+	return c
 }
 
 // stride is the vec4 from row to row of the sums in shared memory.
@@ -202,15 +200,17 @@ func (k gemmFragment) declareSeries(s *site.Signature) kernel.Value {
 }
 
 func (k gemmFragment) kernel(s *site.Signature) func(b *kernel.Builder) {
-	a, series, extent := k.declare(s, false, k.firsts(k.outputsOf())), k.declareSeries(s), k.step.Declare(s)
+	a, series, find := k.declare(s, false, k.firsts(k.outputsOf())), k.declareSeries(s), k.from.declareRows(s)
 	split := k.declareSplit(s)
 	return func(b *kernel.Builder) {
-		rows := extent.Load(b)
 		b.Workgroup(k.threads())
-		a.join(b, b.WorkgroupID(1))
-		tile := rowTile{rows: rows, row: b.Mul(b.WorkgroupID(0), k.tileRows())}
+		rows := find(b, a)
+		if k.routing == nil {
+			a.join(b, b.WorkgroupID(1))
+		}
+		tile := rows(k.tileRows())
 		if k.rowTiles() > 1 {
-			none := b.Ge(tile.row, rows)
+			none := b.Ge(tile.row, tile.rows)
 			k.clearTiles(b, a, none)
 			b.ReturnIf(none)
 		}

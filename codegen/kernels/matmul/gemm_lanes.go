@@ -31,7 +31,7 @@ var lanesTiles = []lanesTile{
 type lanesGemm struct {
 	*linearGroup
 	lanesTile
-	step site.Extent
+	from stepRows
 	wave int
 }
 
@@ -54,30 +54,28 @@ func (k lanesGemm) tileRows() int { return k.lanesTile.rows * k.down }
 func (k lanesGemm) tileOutputs() int { return k.outputs * k.across }
 
 func (k lanesGemm) candidate() site.Candidate {
-	return site.Implement(site.Candidate{
-		Kernel: fmt.Sprintf("gemm_lanes %s%s tile=%dx%d subgroups=%dx%dx%d w=%d", k.key(), k.step.Key(),
-			k.lanesTile.rows, k.outputs, k.down, k.across, k.split, k.wave),
-		Shape: fmt.Sprintf("%dx%d subgroups %dx%dx%d", k.lanesTile.rows, k.outputs, k.down, k.across, k.split),
-		Grid:  [3]int{site.CeilDiv(k.linearGroup.rows, k.tileRows()), k.tiles(k.tileOutputs()), 1},
-		Cover: k.covers(k.linearGroup.rows, k.tileRows(), 0, func(int) int { return k.tileOutputs() }),
-
-		Tiling: &site.Tiling{Name: "lanes", K: k.k, Width: k.tiles(1), Rows: k.tileRows(), Across: k.tiles(k.tileOutputs())},
-	}, "gemm_lanes", k.kernel)
+	return product{family: "gemm_lanes", from: k.from, rows: k.tileRows(), outputs: each(k.tileOutputs()),
+		code:   fmt.Sprintf("tile=%dx%d subgroups=%dx%dx%d w=%d", k.lanesTile.rows, k.outputs, k.down, k.across, k.split, k.wave),
+		shape:  fmt.Sprintf("%dx%d subgroups %dx%dx%d", k.lanesTile.rows, k.outputs, k.down, k.across, k.split),
+		tiling: &site.Tiling{Name: "lanes", K: k.k, Width: k.tiles(1), Rows: k.tileRows(), Across: k.tiles(k.tileOutputs())},
+		kernel: k.kernel,
+	}.candidate()
 }
 
 func (k lanesGemm) kernel(s *site.Signature) func(b *kernel.Builder) {
-	a, extent := k.declare(s, false, k.firsts(k.tileOutputs())), k.step.Declare(s)
+	a, find := k.declare(s, false, k.firsts(k.tileOutputs())), k.from.declareRows(s)
 	return func(b *kernel.Builder) {
-		rows := extent.Load(b)
 		b.Workgroup(k.down * k.across * k.split * k.wave)
+		rows := find(b, a)
 		id := b.SubgroupID()
-		row := b.Add(b.Mul(b.WorkgroupID(0), k.tileRows()), b.Mul(b.Mod(b.Div(id, k.across), k.down), k.lanesTile.rows))
-		b.ReturnIf(b.Ge(b.Mul(b.WorkgroupID(0), k.tileRows()), rows))
+		tile := rows(k.tileRows())
+		row := b.Add(tile.row, b.Mul(b.Mod(b.Div(id, k.across), k.down), k.lanesTile.rows))
+		b.ReturnIf(b.Ge(b.Mul(b.WorkgroupID(0), k.tileRows()), tile.rows))
 		parts := b.Shared(kernel.F32, k.split*k.lanesTile.rows*k.outputs*k.down*k.across)
 		a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
 			col := b.Add(b.Mul(at, k.tileOutputs()), b.Mul(b.Mod(id, k.across), k.outputs))
-			sums := k.products(b, a, p, rows, row, col)
-			k.store(b, p, sums, parts, rows, row, col)
+			sums := k.products(b, a, p, tile.rows, row, col)
+			k.store(b, p, sums, parts, tile.rows, row, col)
 		})
 	}
 }

@@ -20,11 +20,11 @@ func GemmWgmmaCandidates(s *site.Site, g *Group) []site.Candidate {
 	if g.tiled.Attrs.Int("rows") != g.rows || !fitsWgmma(s, g) || !g.hasTiles() {
 		return nil
 	}
-	step, ok := site.ExtentOf(s, g.tiled.Result)
+	extent, ok := site.ExtentOf(s, g.tiled.Result)
 	if !ok {
 		return nil
 	}
-	return g.offers(s, wgmmaTiles(s, g), step)
+	return g.offers(s, wgmmaTiles(s, g), stepRows{g, extent})
 }
 
 // GemmWgmmaWants asks for x in f16, then for it in tiles, and then for a workspace for each tile whose workgroups share
