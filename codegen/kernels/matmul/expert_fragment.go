@@ -48,7 +48,9 @@ func ExpertFragmentCandidates(s *site.Site, of *Group) []site.Candidate {
 		tile := *g.linearGroup
 		tile.rows = t.rows
 		if tile.fitsFragment(s.Target) {
-			list = append(list, gemmFragment{&tile, t, g, g.wave, t.rows, nil}.expertCandidate(g))
+			k := tile.fragment(t)
+			k.from, k.wave = g, g.wave
+			list = append(list, k.expertCandidate(g))
 		}
 	}
 	return list
@@ -63,7 +65,7 @@ func expertFragmentTiles(g *sortedGroup) []fragmentTile {
 			list = slices.Clone(expertTallTiles)
 		}
 		for i := range list {
-			list[i].groups, list[i].splits, list[i].where = 1, 1, pooled
+			list[i].groups, list[i].splits, list[i].pipe = 1, 1, pooled
 		}
 		if blocks <= shortRow {
 			list[0], list[1] = list[1], list[0]
@@ -74,8 +76,8 @@ func expertFragmentTiles(g *sortedGroup) []fragmentTile {
 		return nil
 	}
 	var list []fragmentTile
-	k := fragmentTile{outputs: fragment.Side, across: 1, rows: fragment.Columns, splits: 1, groups: blocks}
-	tiles := g.tiles(gemmFragment{linearGroup: g.linearGroup, fragmentTile: k}.each())
+	k := fragmentTile{outputs: fragment.Side, across: 1, rows: fragment.Columns, splits: 1, groups: blocks, pipe: kept}
+	tiles := g.tiles(g.fragment(k).each())
 	for k.series = 1; k.series < 4*tiles; k.series *= 2 {
 		list = append(list, k)
 	}
@@ -85,7 +87,7 @@ func expertFragmentTiles(g *sortedGroup) []fragmentTile {
 // expertCandidate returns that of the rows of a tile, which g has.
 func (k gemmFragment) expertCandidate(g *sortedGroup) site.Candidate {
 	name := k.name()
-	if k.where != kept {
+	if k.pipe != kept {
 		name = fmt.Sprintf("rows=%d/%d %s abreast=%d", k.fragmentTile.rows, k.apart, name, k.abreast)
 	}
 	if k.early {

@@ -50,7 +50,8 @@ func GemmFragmentCandidates(s *site.Site, g *Group) []site.Candidate {
 func (g *linearGroup) offers(s *site.Site, tiles []fragmentTile, step stepRows) []site.Candidate {
 	var list []site.Candidate
 	for _, t := range tiles {
-		k := gemmFragment{g, t, step, s.Target.Wave, t.rows, nil}
+		k := g.fragment(t)
+		k.from, k.wave = step, s.Target.Wave
 		if !g.hasWorkspace(k.workspaceWidth()) {
 			continue
 		}
@@ -60,6 +61,11 @@ func (g *linearGroup) offers(s *site.Site, tiles []fragmentTile, step stepRows) 
 		list = append(list, k.candidate())
 	}
 	return list
+}
+
+// fragment returns the product of a tile, as far as it has no site.
+func (g *linearGroup) fragment(t fragmentTile) gemmFragment {
+	return gemmFragment{linearGroup: g, fragmentTile: t, most: t.rows}
 }
 
 // workspaceWidth is the sums of a row that the workgroups of all splits leave for each other.
@@ -126,20 +132,12 @@ func (k gemmFragment) rowsKey() string {
 
 func (k gemmFragment) threads() int { return k.groups * k.across * k.wave }
 
-// family is that of the table.
-func (k gemmFragment) family() string {
-	if k.where == grouped {
-		return "gemm_wgmma"
-	}
-	return "gemm_fragment"
-}
-
 func (k gemmFragment) product(family, code, shape string, tiling *site.Tiling) product {
 	return product{family: family, from: k.from, rows: k.tileRows(), outputs: each(k.outputsOf()), code: code, shape: shape, tiling: tiling, kernel: k.kernel}
 }
 
 func (k gemmFragment) candidate() site.Candidate {
-	c := k.product(k.family(), fmt.Sprintf("rows=%s %s", k.rowsKey(), k.name()), k.name(), k.tiling()).candidate()
+	c := k.product(k.pipe.family, fmt.Sprintf("rows=%s %s", k.rowsKey(), k.name()), k.name(), k.tiling()).candidate()
 	for i, p := range k.projects {
 		if p.tile != nil {
 			c.Cover[i] = k.tileCover(i)
@@ -163,10 +161,11 @@ func (k gemmFragment) stride() int { return k.across*k.outputs/4 + 1 }
 // part is the rows of sums that are in shared memory at once.
 func (k gemmFragment) part() int {
 	part := k.tileRows()
-	if k.where >= pooled {
-		for part > fragment.Columns && (k.tileRows()%part != 0 || k.groups*part*k.stride() > k.space()) {
-			part -= fragment.Columns
-		}
+	if k.pipe.space == nil {
+		return part
+	}
+	for part > fragment.Columns && (k.tileRows()%part != 0 || k.groups*part*k.stride() > k.pipe.space(k)) {
+		part -= fragment.Columns
 	}
 	return part
 }
@@ -176,22 +175,16 @@ func (k gemmFragment) region() int { return k.groups * k.part() * k.stride() }
 
 // shared is the vec4 of shared memory: x, later sums; of tiles in series those of two.
 func (k gemmFragment) shared() int {
-	switch k.where {
-	case staged:
-		return max(k.groups*weight.FragmentSteps*k.regionX(), k.region())
-	case grouped:
-		return max(groupedBuffers*groupedChunk, k.region())
-	case pooled:
-		size := 0
-		for _, k.most = range k.cases() {
-			size = max(size, 2*k.xBuffer())
-			if !k.direct() {
-				size = max(size, k.region())
-			}
+	size := 0
+	for _, k.most = range k.cases() {
+		if k.pipe.shared != nil {
+			size = max(size, k.pipe.shared(k))
 		}
-		return size
+		if !k.direct() {
+			size = max(size, k.turns()*k.region())
+		}
 	}
-	return k.turns() * k.region()
+	return size
 }
 
 // declareSeries declares how many tiles of outputs a workgroup goes through.

@@ -39,6 +39,9 @@ func (k gemmFragment) depth() int {
 // xBuffer is the vec4 of a buffer of x.
 func (k gemmFragment) xBuffer() int { return k.groups * k.depth() * 4 * k.tileRows() }
 
+// pooledVec4 is that of both buffers.
+func (k gemmFragment) pooledVec4() int { return 2 * k.xBuffer() }
+
 // poolX distributes the octets of a step to the lanes of the workgroup: neighbours have
 // neighbour octets of a row, then those of the next one.
 func (t *fragmentRun) poolX() *pooledX {

@@ -53,11 +53,11 @@ func (k gemmFragment) emit(b *kernel.Builder, a *linearArgs, series, workgroup k
 	memory := b.Shared(lane.U32x4, k.shared())
 	tile.b = b
 	var arrivals *kernel.Arrivals
-	if k.where == grouped {
-		arrivals = b.Arrivals(groupedBuffers)
+	if k.pipe.buffers > 0 {
+		arrivals = b.Arrivals(k.pipe.buffers)
 	}
 	rows := func() { k.emitRows(a, series, workgroup, tile, memory, split, arrivals) }
-	if k.where != pooled {
+	if !k.pipe.cases {
 		rows()
 		return
 	}
@@ -87,23 +87,7 @@ func (k gemmFragment) emitRows(a *linearArgs, series, workgroup kernel.Value, ti
 		t.place, t.quad = b.Shr(b.SubgroupLane(), 2), b.And(b.SubgroupLane(), 3)
 		t.col = b.Mul(at, b.Mul(series, k.tile()))
 		t.mine = b.Mul(t.sub, k.each())
-		switch k.where {
-		case kept:
-			t.x = &keptX{fragmentRun: t}
-			t.runSeries(series)
-		case staged:
-			t.x = t.stageX()
-			t.runAhead(series)
-		case pooled:
-			t.x = t.poolX()
-			if k.early {
-				t.runAhead(series)
-			} else {
-				t.runPooled(series)
-			}
-		case grouped:
-			t.runGrouped(series)
-		}
+		k.pipe.run(t, series)
 	})
 }
 
@@ -129,9 +113,10 @@ func (t *fragmentRun) items(col kernel.Value, live *kernel.Value) [][2]weight.Fr
 	return list
 }
 
-// runSeries goes through tiles; each subgroup has one block of them.
-func (t *fragmentRun) runSeries(series kernel.Value) {
+// runKept goes through tiles; each subgroup has one block of them.
+func (t *fragmentRun) runKept(series kernel.Value) {
 	b := t.b
+	t.x = &keptX{fragmentRun: t}
 	items := t.items(t.col, nil)
 	loads := load(items, t.group)
 	t.x.start(t.group)
@@ -212,6 +197,12 @@ func (t *fragmentRun) firstBlock() kernel.Value {
 	return t.b.Add(t.b.Mul(t.split.split, t.blocksOf(), t.groups), t.group)
 }
 
+// runStaged goes through the blocks with x of each subgroup's own.
+func (t *fragmentRun) runStaged(series kernel.Value) {
+	t.x = t.stageX()
+	t.runAhead(series)
+}
+
 // runAhead goes through the blocks of the subgroup, with the words of one loaded a block ahead.
 func (t *fragmentRun) runAhead(series kernel.Value) {
 	items := t.items(t.col, nil)
@@ -224,9 +215,14 @@ func (t *fragmentRun) runAhead(series kernel.Value) {
 	})
 }
 
-// runPooled goes through the blocks of the group. Words are loaded a step ahead, but if many sums
-// leave few registers only an octet ahead, when those before are used up.
+// runPooled goes through the blocks of the group. Words are loaded a block ahead, if the tile says so, or a step; if
+// many sums leave few registers only an octet, when those before are used up.
 func (t *fragmentRun) runPooled(series kernel.Value) {
+	t.x = t.poolX()
+	if t.early {
+		t.runAhead(series)
+		return
+	}
 	items := t.items(t.col, nil)
 	t.x.start(t.group)
 	first := t.firstBlock()
@@ -283,33 +279,34 @@ func (t *fragmentRun) multiply(items [][2]weight.FragmentItem, loads fragmentLoa
 	}
 }
 
+// weights returns the matrices of octet o of a step, of 16 outputs each: of two times 16 elements.
+func (t *fragmentRun) weights(items [][2]weight.FragmentItem, scales, words fragmentWords, o int) (a [2][]kernel.Value) {
+	b := t.b
+	ws := kernel.F16.Matrix(fragment.Side, fragment.Side, kernel.MatrixA)
+	for i, pair := range items {
+		lo := pair[0].Octet(scales[i][0], words[i][0], o)
+		hi := pair[1].Octet(scales[i][1], words[i][1], o)
+		for e := range a {
+			a[e] = append(a[e], b.MatPairs(ws, b.Elem(lo, 2*e), b.Elem(lo, 2*e+1), b.Elem(hi, 2*e), b.Elem(hi, 2*e+1)))
+		}
+	}
+	return a
+}
+
 // fragmentAtOnce is the matrices of x that a lane loads before it multiplies them.
 const fragmentAtOnce = 6
 
 // step adds the products of a step. x makes an octet ready and returns what 8 rows have of it.
 func (t *fragmentRun) step(items [][2]weight.FragmentItem, scales, words fragmentWords, octet func(o int) func(rows int) kernel.Value) {
 	b := t.b
-	ws := kernel.F16.Matrix(fragment.Side, fragment.Side, kernel.MatrixA)
 	xs := kernel.F16.Matrix(fragment.Side, fragment.Columns, kernel.MatrixB)
-	// weights returns the matrices of an octet of 16 outputs each: of two times 16 elements.
-	weights := func(o int) [2][]kernel.Value {
-		var a [2][]kernel.Value
-		for i, pair := range items {
-			lo := pair[0].Octet(scales[i][0], words[i][0], o)
-			hi := pair[1].Octet(scales[i][1], words[i][1], o)
-			for e := range a {
-				a[e] = append(a[e], b.MatPairs(ws, b.Elem(lo, 2*e), b.Elem(lo, 2*e+1), b.Elem(hi, 2*e), b.Elem(hi, 2*e+1)))
-			}
-		}
-		return a
-	}
 	all := t.tileRows() / fragment.Columns
 	size := site.CeilDiv(all, site.CeilDiv(all, fragmentAtOnce))
 	var next [2][]kernel.Value
 	for o := range 4 {
 		x := octet(o)
 		if o == 0 {
-			next = weights(o)
+			next = t.weights(items, scales, words, o)
 		}
 		a := next
 		for from := 0; from < all; from += size {
@@ -318,7 +315,7 @@ func (t *fragmentRun) step(items [][2]weight.FragmentItem, scales, words fragmen
 				v = append(v, x(c))
 			}
 			if from == 0 && o+1 < 4 { // while x is on its way
-				next = weights(o + 1)
+				next = t.weights(items, scales, words, o+1)
 			}
 			for e := range a {
 				for c := range v {
@@ -338,7 +335,7 @@ func (t *fragmentRun) step(items [][2]weight.FragmentItem, scales, words fragmen
 // neighbours each, of all matrices and groups.
 func (t *fragmentRun) store(col, i kernel.Value) {
 	b := t.b
-	if t.where == grouped {
+	if t.arrivals != nil {
 		b.MatGroupWait(0)
 	}
 	if t.direct() {
@@ -350,7 +347,7 @@ func (t *fragmentRun) store(col, i kernel.Value) {
 	base := b.Mul(b.Mod(i, t.turns()), t.region())
 	mine := b.Add(base, b.Mul(t.group, slot), b.Mul(t.sub, t.outputs/4))
 	for from := 0; from < t.tileRows(); from += t.part() {
-		if t.where != kept || from > 0 {
+		if t.pipe.shared != nil || from > 0 {
 			b.Barrier() // there is x, or the rows before
 		}
 		for m := range t.sums {

@@ -17,7 +17,7 @@ type fragmentTile struct {
 	across  int // subgroups side by side
 	rows    int // of x, of a workgroup
 	groups  int // groups of them, which share the blocks of a row
-	where   fragmentPlace
+	pipe    *pipeline
 	series  int // tiles of a workgroup, one after the other
 	splits  int // workgroups that share the blocks of a row (split-K)
 
@@ -31,24 +31,8 @@ type fragmentTile struct {
 // direct reports whether lanes store the sums that they hold without going through shared memory.
 func (t fragmentTile) direct() bool { return t.apart > 0 }
 
-// fragmentPlace is where x is while it is multiplied.
-type fragmentPlace int
-
-const (
-	// kept: in the registers of the lanes, which have one block of every row.
-	kept fragmentPlace = iota
-	// staged: in shared memory, a block of each subgroup's own at a time.
-	staged
-	// pooled: in shared memory, for all subgroups of the workgroup.
-	pooled
-	// grouped: likewise, as four subgroups multiply it together (wgmma).
-	grouped
-)
-
-var placeNames = [...]string{kept: "kept", staged: "staged", pooled: "pooled", grouped: "grouped"}
-
 func (t fragmentTile) name() string {
-	name := fmt.Sprintf("outputs=%dx%d groups=%d x %s turns=%d", t.across, t.outputs, t.groups, placeNames[t.where], t.turns())
+	name := fmt.Sprintf("outputs=%dx%d groups=%d x %s turns=%d", t.across, t.outputs, t.groups, t.pipe.name, t.turns())
 	if t.splits > 1 {
 		name += fmt.Sprintf(" splits=%d", t.splits)
 	}
@@ -78,19 +62,19 @@ func fragmentTiles(s *site.Site, g *linearGroup) []fragmentTile {
 
 func keptTile(g *linearGroup, t *target.Target) fragmentTile {
 	blocks := g.k / weight.FragmentBlock
-	s := fragmentTile{outputs: fragment.Side, across: 1, rows: g.rows, groups: blocks, series: 1, splits: 1}
+	s := fragmentTile{outputs: fragment.Side, across: 1, rows: g.rows, groups: blocks, pipe: kept, series: 1, splits: 1}
 	if blocks <= fragmentGroups {
 		most := t.Units * (fragmentGroups / blocks) // workgroups at once
-		for g.tiles(gemmFragment{linearGroup: g, fragmentTile: s}.outputsOf()) > most {
+		for g.tiles(g.fragment(s).outputsOf()) > most {
 			s.series++
 		}
-		if k := (gemmFragment{linearGroup: g, most: g.rows, fragmentTile: s}); 16*k.shared()+g.tables() > t.Shared {
+		if 16*g.fragment(s).shared()+g.tables() > t.Shared {
 			s.series = 1 // with memory for the sums of one tile
 		}
 		return s
 	}
-	s.outputs, s.where = 2*fragment.Side, staged
-	rows := gemmFragment{linearGroup: g, most: g.rows, fragmentTile: s}.tileRows()
+	s.outputs, s.pipe = 2*fragment.Side, staged
+	rows := g.fragment(s).tileRows()
 	for s.groups = stagedGroups * fragment.Columns / rows; blocks%s.groups != 0; s.groups-- {
 	}
 	return s
@@ -120,11 +104,9 @@ func pooledTiles(s *site.Site, g *linearGroup) []fragmentTile {
 	var list []fragmentTile
 	for _, shape := range pooledShapesOf(g.rows) {
 		for _, splits := range pooledSplits {
-			rows := min(g.rows, FragmentTall)
-			k := gemmFragment{linearGroup: g, most: rows, fragmentTile: fragmentTile{
-				outputs: shape.outputs, across: shape.across, groups: shape.groups, rows: rows, where: pooled, series: 1, splits: splits}}
-			if g.canSplit(s, k.fragmentTile) {
-				list = append(list, k.fragmentTile)
+			t := fragmentTile{outputs: shape.outputs, across: shape.across, groups: shape.groups, rows: min(g.rows, FragmentTall), pipe: pooled, series: 1, splits: splits}
+			if g.canSplit(s, t) {
+				list = append(list, t)
 			}
 		}
 	}
@@ -133,7 +115,7 @@ func pooledTiles(s *site.Site, g *linearGroup) []fragmentTile {
 
 // canSplit reports whether the workgroups of a tile can share the elements of a row as it says.
 func (g *linearGroup) canSplit(s *site.Site, t fragmentTile) bool {
-	k := gemmFragment{linearGroup: g, most: t.rows, fragmentTile: t}
+	k := g.fragment(t)
 	two := len(g.projects[0].matrices) > 1 // whose product needs whole sums
 	return g.k/weight.FragmentBlock%(t.groups*t.splits) == 0 && (t.splits == 1 || !two && site.Arrivals(s, k.rowTiles()*k.tiles(k.outputsOf())) != nil)
 }
@@ -143,9 +125,6 @@ func (g *linearGroup) canSplit(s *site.Site, t fragmentTile) bool {
 // their own, and only the last of several tiles is not full.
 func (k gemmFragment) cases() []int {
 	list := []int{24, 40}
-	if k.where == grouped {
-		return []int{k.fragmentTile.rows}
-	}
 	switch top := k.fragmentTile.rows; {
 	case k.apart > 0:
 		list = nil
@@ -162,9 +141,6 @@ func (k gemmFragment) cases() []int {
 
 // space is the vec4 of shared memory for x, and later for sums.
 func (k gemmFragment) space() int {
-	if k.where == grouped {
-		return groupedVec4
-	}
 	tables := site.CeilDiv(k.tables(), 16)
 	if k.splits > 1 {
 		return sharedVec4 - tables - 1 // what the last-block reduction takes
@@ -177,6 +153,6 @@ func (k gemmFragment) space() int {
 
 // tiling is what the kernel does with the tile.
 func (k gemmFragment) tiling() *site.Tiling {
-	return &site.Tiling{Name: placeNames[k.where], K: k.k, Rows: k.fragmentTile.rows, Cases: k.cases(), Across: k.tiles(k.outputsOf()), Outputs: k.outputsOf(),
+	return &site.Tiling{Name: k.pipe.name, K: k.k, Rows: k.fragmentTile.rows, Cases: k.cases(), Across: k.tiles(k.outputsOf()), Outputs: k.outputsOf(),
 		Wide: k.outputs, Subgroups: k.across * k.groups, Groups: k.groups, Steps: k.k / (weight.FragmentBlock * k.groups * k.splits), Series: k.series, Splits: k.splits}
 }

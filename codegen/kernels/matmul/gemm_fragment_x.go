@@ -66,6 +66,9 @@ func (k gemmFragment) strideX() int { return k.tileRows()*4 + 4 }
 // regionX is the vec4 of a step of x.
 func (k gemmFragment) regionX() int { return 4 * k.strideX() }
 
+// stagedVec4 is that of all steps of a block, of all groups.
+func (k gemmFragment) stagedVec4() int { return k.groups * weight.FragmentSteps * k.regionX() }
+
 // stageX shares out the octets of a step to the lanes of the subgroup.
 func (t *fragmentRun) stageX() *stagedX {
 	b := t.b

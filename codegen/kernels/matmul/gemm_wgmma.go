@@ -42,7 +42,7 @@ func GemmWgmmaWants(s *site.Site, g *Group) []site.Rewrite {
 	var list []site.Rewrite
 	for _, t := range wgmmaTiles(s, g) {
 		w := site.Half(s, g.x)[0]
-		w.Round, w.Lanes, w.Tiling = "", g.tileOrders(), gemmFragment{linearGroup: g, fragmentTile: t, most: t.rows}.tiling()
+		w.Round, w.Lanes, w.Tiling = "", g.tileOrders(), g.fragment(t).tiling()
 		list = append(list, w)
 	}
 	return list
@@ -91,7 +91,7 @@ func wgmmaTiles(s *site.Site, g *linearGroup) []fragmentTile {
 	}
 	for _, splits := range wgmmaSplits {
 		for _, across := range widths {
-			t := fragmentTile{outputs: fragment.Side, across: across, groups: 1, rows: ir.TileRows, where: grouped, series: 1, splits: splits}
+			t := fragmentTile{outputs: fragment.Side, across: across, groups: 1, rows: ir.TileRows, pipe: grouped, series: 1, splits: splits}
 			if g.canSplit(s, t) && g.canTile(t) {
 				list = append(list, t)
 			}

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
-	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -24,9 +23,13 @@ const (
 	// chunkPieces are the pieces of a chunk, groupedChunk its vec4.
 	chunkPieces  = ir.TileBlock / ir.PieceElements / weight.FragmentSteps
 	groupedChunk = chunkPieces * ir.TileRows
-	// groupedVec4 bounds what the sums take when all is multiplied.
-	groupedVec4 = 200 << 10 / 16
 )
+
+// groupedVec4 is the vec4 of all buffers.
+func (k gemmFragment) groupedVec4() int { return groupedBuffers * groupedChunk }
+
+// groupedSpace bounds what the sums take when all is multiplied.
+func (k gemmFragment) groupedSpace() int { return 200 << 10 / 16 }
 
 // groupX finds the first chunk.
 func (t *fragmentRun) groupX() *groupedX {
@@ -83,7 +86,7 @@ func (t *fragmentRun) runGrouped(series kernel.Value) {
 			chunk := b.Add(b.Mul(at.i, weight.FragmentSteps), p)
 			scales, loaded := head.gets().scales(items, p), held.gets()
 			for o := range 4 {
-				matrices := t.octetGrouped(items, scales, loaded, o)
+				matrices := t.weights(items, scales, loaded, o)
 				if o == 0 {
 					x.arrive(chunk)
 				}
@@ -104,31 +107,15 @@ func (t *fragmentRun) runGrouped(series kernel.Value) {
 	})
 }
 
-// octetGrouped returns the matrices of octet o of a step: of each 16 outputs two.
-func (t *fragmentRun) octetGrouped(items [][2]weight.FragmentItem, scales, loaded fragmentWords, o int) (list [][2]kernel.Value) {
-	b := t.b
-	ws := kernel.F16.Matrix(fragment.Side, fragment.Side, kernel.MatrixA)
-	for i, pair := range items {
-		lo := pair[0].Octet(scales[i][0], loaded[i][0], o)
-		hi := pair[1].Octet(scales[i][1], loaded[i][1], o)
-		var two [2]kernel.Value
-		for e := range two {
-			two[e] = b.MatPairs(ws, b.Elem(lo, 2*e), b.Elem(lo, 2*e+1), b.Elem(hi, 2*e), b.Elem(hi, 2*e+1))
-		}
-		list = append(list, two)
-	}
-	return list
-}
-
 // multiply has the products of octet o of a chunk made.
-func (x *groupedX) multiply(matrices [][2]kernel.Value, chunk kernel.Value, o int) {
+func (x *groupedX) multiply(matrices [2][]kernel.Value, chunk kernel.Value, o int) {
 	b := x.b
 	slot, _ := x.slot(chunk)
 	at := b.Add(b.Mul(slot, groupedChunk), o*4*ir.TileRows)
-	for i, two := range matrices {
+	for i := range matrices[0] {
 		var list []kernel.GroupProduct
-		for e, a := range two {
-			list = append(list, kernel.GroupProduct{A: a, At: b.Add(at, 2*e*ir.TileRows)})
+		for e, a := range matrices {
+			list = append(list, kernel.GroupProduct{A: a[i], At: b.Add(at, 2*e*ir.TileRows)})
 		}
 		b.MatGroupAdd(x.sums[i], x.shared, ir.TileRows, list...)
 	}

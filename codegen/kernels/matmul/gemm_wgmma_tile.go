@@ -15,7 +15,7 @@ import (
 
 // canTile reports whether workgroups of a tile have whole pieces of all results that are to lie in tiles.
 func (g *linearGroup) canTile(t fragmentTile) bool {
-	k := gemmFragment{linearGroup: g, fragmentTile: t, most: t.rows}
+	k := g.fragment(t)
 	return !slices.ContainsFunc(g.projects, func(p *projection) bool {
 		return p.tile != nil && (k.each() != ir.PieceElements || k.part() < ir.TileRows || !sameElements(p.orders, k.pieces()))
 	})

@@ -125,7 +125,7 @@ func GemmFragmentWants(s *site.Site, g *Group) []site.Rewrite {
 // wantSplits asks for a workspace for each of the tiles whose workgroups share the elements of a row.
 func wantSplits(g *linearGroup, tiles []fragmentTile) (list []site.Rewrite) {
 	for _, t := range tiles {
-		if k := (gemmFragment{linearGroup: g, fragmentTile: t, most: t.rows}); k.splits > 1 {
+		if k := g.fragment(t); k.splits > 1 {
 			list = append(list, site.Rewrite{Workspace: k.workspaceWidth(), Tiling: k.tiling()})
 		}
 	}
