@@ -1,39 +1,37 @@
 package recurrent
 
 import (
-	"fmt"
-
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 func DeltaChunkedCandidates(s *site.Site) []site.Candidate {
 	var list []site.Candidate
 	for _, parts := range []int{4, 2} {
-		k := &deltaChunkedKernel{parts: parts, copies: s.Target.Copies()}
-		if k.match(s) && k.fits(s) {
-			list = append(list, k.candidate())
+		k := &deltaChunkedKernel{chunkedRule{parts: parts}, s.Target.Copies()}
+		if !k.match(s) || !k.fits(s) {
+			continue
 		}
+		words := ""
+		if k.copies {
+			words = " copies"
+		}
+		list = append(list, k.candidate("delta_chunked", words, "", k.kernel))
 	}
 	return list
 }
 
-// deltaChunkedKernel is deltanet_chunked with the slices that make its operands. A
-// workgroup has a part of the value columns of a head, with their state in registers: a
-// team of 16 lanes has 4 columns, each lane all 4 of some key dims, so that what it loads of
-// k or q serves 4 products. A lane holds k of a chunk from the change of the state before it to its
-// own, so that there is one barrier a chunk: before it all keep the next chunk and what the rows
+// deltaChunkedKernel is a chunkedRule that adds up products in lanes: a team of 16 lanes has 4 columns, each lane all 4 of
+// some key dims, so that what it loads of k or q serves 4 products. A lane holds k of a chunk from the change of the
+// state before it to its own, so that there is one barrier a chunk: before it all keep the next chunk and what the rows
 // change, behind it they read both.
 //
 // A lane multiplies rows r ^ member of each four rows, so that when lanes exchange sums, each
 // keeps those of the same registers.
 type deltaChunkedKernel struct {
-	chunkOp
-	run    int  // neighbours among the value heads that share a key head
-	parts  int  // workgroups of a head
+	chunkedRule
 	copies bool // rows of k and q go to shared memory while lanes go on, some chunks ahead; else through registers
 }
 
@@ -47,25 +45,8 @@ const (
 	chunkedGroups  = ir.DeltaChunk / chunkedRows
 )
 
-func (k *deltaChunkedKernel) match(s *site.Site) bool {
-	m := k.matchOp(s, "deltanet_chunked", 3)
-	if m == nil {
-		return false
-	}
-	k.run = 1
-	if k.op.Attrs.Str("map") == "div" {
-		k.run = k.heads / k.keys
-	}
-	return m.whole(k.op.Result) && site.Indexable(s, k.state(), 4)
-}
-
-func (k *deltaChunkedKernel) state() *ir.Value { return k.op.Args[4] }
-
 // held is the accesses of 4 elements of a column that a lane holds.
 func (k *deltaChunkedKernel) held() int { return k.headDim / (4 * chunkedTeam) }
-
-// width is the value columns of a workgroup.
-func (k *deltaChunkedKernel) width() int { return k.headDim / k.parts }
 
 func (k *deltaChunkedKernel) lanes() int { return k.width() / chunkedColumns * chunkedTeam }
 
@@ -79,38 +60,12 @@ func (k *deltaChunkedKernel) fits(s *site.Site) bool {
 		t.Wave%chunkedTeam == 0 && k.lanes()%t.Wave == 0 && k.lanes() <= t.Workgroup && k.lanes() >= ir.DeltaChunk*ir.DeltaChunkWidth/4
 }
 
-func (k *deltaChunkedKernel) key() string {
-	key := fmt.Sprintf("delta_chunked hd=%d parts=%d", k.headDim, k.parts)
-	if k.slots() > 1 {
-		key += " slots"
-	}
-	if k.copies {
-		key += " copies"
-	}
-	return key + k.rows.Key()
-}
-
 // ringed is how many chunks shared memory has rows of.
 func (k *deltaChunkedKernel) ringed() int {
 	if k.copies {
 		return copiedChunks
 	}
 	return 2
-}
-
-// slots is how many have a state.
-func (k *deltaChunkedKernel) slots() int { return int(k.state().Type.Shape[0]) }
-
-func (k *deltaChunkedKernel) candidate() site.Candidate {
-	return site.Implement(site.Candidate{
-		Kernel: k.key(),
-		Shape:  fmt.Sprintf("%d parts", k.parts),
-		Grid:   [3]int{k.heads * k.parts, 1, 1},
-		Cover: []plans.Cover{
-			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{k.rows.Max, k.width()}, Axis: []int{1, 0}},
-			{Arg: "state", Dims: []int{1, k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
-		},
-	}, "delta_chunked", k.kernel)
 }
 
 func (k *deltaChunkedKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
@@ -123,62 +78,6 @@ func (k *deltaChunkedKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
 		r.storeState()
 	}
-}
-
-// chunkedArgs is what kernels of deltanet_chunked take, and which of it is the workgroup's.
-type chunkedArgs struct {
-	b            *kernel.Builder
-	rows         site.StepRows
-	inputBuffers [3]*kernel.Buffer // q, k, v
-	chunks, pos  *kernel.Buffer
-	slotBuffer   *kernel.Buffer // nil if there is one only
-	stateBuffer  *kernel.Buffer
-	y            *kernel.Buffer
-	n, last      kernel.Value // rows of the step, and the last one
-	heads        kernel.Value
-	keys, run    kernel.Value // key heads; value heads side by side with the same one
-	slot         kernel.Value
-	head         kernel.Value
-	from, widths [3]kernel.Value // q, k, v of the head: where they start in a row, and the row's length
-}
-
-func (k *deltaChunkedKernel) declare(s *site.Signature) *chunkedArgs {
-	a := &chunkedArgs{rows: k.rows.Declare(s)}
-	for i, in := range k.inputs {
-		a.inputBuffers[i] = s.Read(k.op.Kind.Params[i], in.x)
-	}
-	a.chunks, a.pos = s.Read("chunk", k.op.Args[3]), s.Read("pos", k.op.Args[5])
-	if k.slots() > 1 {
-		a.slotBuffer = s.Read("slot", k.op.Args[6])
-	}
-	a.stateBuffer, a.y = s.Update("state", k.state()), s.Write("y", k.op.Result)
-	a.heads = s.U32("heads", k.heads, 1, "value heads")
-	a.keys, a.run = s.U32("keys", k.keys, 1, "key heads"), s.U32("run", k.run, 1, "value heads side by side with the same key head")
-	for i, in := range k.inputs {
-		a.from[i], a.widths[i] = in.declarePlace(s, k.op.Kind.Params[i])
-	}
-	return a
-}
-
-// find finds the head of the workgroup and its part of that.
-func (a *chunkedArgs) find(k *deltaChunkedKernel) {
-	b := a.b
-	group := b.WorkgroupID(0)
-	a.head = b.Div(group, k.parts)
-	keyHead := b.Mod(b.Div(a.head, a.run), a.keys)
-	for i, head := range []kernel.Value{keyHead, keyHead, a.head} {
-		a.from[i] = b.Add(a.from[i], b.Mul(head, k.headDim))
-	}
-	a.from[2] = b.Add(a.from[2], k.part(b, group))
-	a.last, a.slot = b.Sub(a.n, 1), b.U32(0)
-	if a.slotBuffer != nil {
-		a.slot = a.slotBuffer.Load(kernel.U32, 0)
-	}
-}
-
-// part is the first column of a workgroup in its head.
-func (k *deltaChunkedKernel) part(b *kernel.Builder, group kernel.Value) kernel.Value {
-	return b.Mul(b.Mod(group, k.parts), k.width())
 }
 
 // deltaChunkedRun is the kernel while it is built.
@@ -202,7 +101,7 @@ type deltaChunkedRun struct {
 func (r *deltaChunkedRun) begin() {
 	b := r.b
 	b.Workgroup(r.lanes())
-	r.find(r.deltaChunkedKernel)
+	r.find(&r.chunkedRule)
 	r.mine, r.member = b.Div(b.LocalID(), chunkedTeam), b.Mod(b.LocalID(), chunkedTeam)
 	r.row, r.column = b.Mod(r.member, chunkedRows), b.Div(r.member, chunkedRows)
 	rows := lane.F32x4

@@ -1,15 +1,12 @@
 package recurrent
 
 import (
-	"fmt"
-
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // DeltaTF32x3Candidates returns delta_chunked with matrices of TF32.
@@ -17,17 +14,17 @@ func DeltaTF32x3Candidates(s *site.Site) []site.Candidate {
 	if !s.Target.TF32() {
 		return nil
 	}
-	k := &deltaTF32x3Kernel{deltaChunkedKernel: deltaChunkedKernel{parts: 4, copies: true}}
+	k := &deltaTF32x3Kernel{chunkedRule: chunkedRule{parts: 4}}
 	if s.Target.Overlaps() {
 		k.least = s.Target.SharedOptIn / 16 / 3
 	}
 	if !k.match(s) || !k.fits(s.Target) {
 		return nil
 	}
-	return []site.Candidate{k.candidate()}
+	return []site.Candidate{k.candidate("delta_tf32x3", "", " tf32", k.kernel)}
 }
 
-// deltaTF32x3Kernel is delta_chunked, whose products with the state are made by matrices of TF32: each number is the
+// deltaTF32x3Kernel is a chunkedRule whose products with the state are made by matrices of TF32: each number is the
 // sum of two of these, and three of their four products count. A subgroup has 16 columns of the state and half of the
 // key dims, turned over: columns are the rows of its matrices. So what it has of the state is both what is changed and,
 // as it is, what is multiplied with keys and queries. Subgroups with the halves of the same columns exchange their
@@ -36,7 +33,7 @@ func DeltaTF32x3Candidates(s *site.Site) []site.Candidate {
 // With g = lane/4 and t = lane%4 a lane has columns g and g+8, of each 16 key dims 4t to 4t+3, and rows t and t+4 of
 // the chunk.
 type deltaTF32x3Kernel struct {
-	deltaChunkedKernel
+	chunkedRule
 	// least is the vec4 of shared memory that a workgroup asks for at least, so that a unit has at most two, and room
 	// for other work beside one. Else the first units that are free, where the dispatch before or one beside it ends,
 	// would get several of the few workgroups, which take long.
@@ -63,22 +60,6 @@ func (k *deltaTF32x3Kernel) fits(t *target.Target) bool {
 }
 
 func (k *deltaTF32x3Kernel) lanes() int { return k.width() / fragment.Side * tf32x3Halves * 32 }
-
-func (k *deltaTF32x3Kernel) candidate() site.Candidate {
-	key := fmt.Sprintf("delta_tf32x3 hd=%d parts=%d", k.headDim, k.parts)
-	if k.slots() > 1 {
-		key += " slots"
-	}
-	return site.Implement(site.Candidate{
-		Kernel: key + k.rows.Key(),
-		Shape:  fmt.Sprintf("%d parts tf32", k.parts),
-		Grid:   [3]int{k.heads * k.parts, 1, 1},
-		Cover: []plans.Cover{
-			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{k.rows.Max, k.width()}, Axis: []int{1, 0}},
-			{Arg: "state", Dims: []int{1, k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
-		},
-	}, "delta_tf32x3", k.kernel)
-}
 
 func (k *deltaTF32x3Kernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	r := &deltaTF32x3Run{deltaTF32x3Kernel: k, chunkedArgs: k.declare(s)}
@@ -115,7 +96,7 @@ type deltaTF32x3Run struct {
 func (r *deltaTF32x3Run) begin() {
 	b := r.b
 	b.Workgroup(r.lanes())
-	r.find(&r.deltaChunkedKernel)
+	r.find(&r.chunkedRule)
 	r.half = b.Mod(b.SubgroupID(), tf32x3Halves)
 	r.g, r.t = b.Div(b.SubgroupLane(), 4), b.Mod(b.SubgroupLane(), 4)
 	r.rowOfG = b.Add(b.Div(r.g, 2), b.Mul(b.Mod(r.g, 2), 4))

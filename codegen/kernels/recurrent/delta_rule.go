@@ -1,0 +1,112 @@
+package recurrent
+
+import (
+	"fmt"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// chunkedRule is deltanet_chunked with the slices that make its operands. A workgroup has a part of the value columns of
+// a head, with their state in registers. Kernels differ in how they multiply: delta_chunked in lanes, delta_tf32x3 on
+// matrices.
+type chunkedRule struct {
+	chunkOp
+	run   int // neighbours among the value heads that share a key head
+	parts int // workgroups of a head
+}
+
+func (k *chunkedRule) match(s *site.Site) bool {
+	m := k.matchOp(s, "deltanet_chunked", 3)
+	if m == nil {
+		return false
+	}
+	k.run = 1
+	if k.op.Attrs.Str("map") == "div" {
+		k.run = k.heads / k.keys
+	}
+	return m.whole(k.op.Result) && site.Indexable(s, k.state(), 4)
+}
+
+func (k *chunkedRule) state() *ir.Value { return k.op.Args[4] }
+
+// slots is how many have a state.
+func (k *chunkedRule) slots() int { return int(k.state().Type.Shape[0]) }
+
+// width is the value columns of a workgroup.
+func (k *chunkedRule) width() int { return k.headDim / k.parts }
+
+// candidate returns that of a family, whose words are added to the kernel's name and to the shape's.
+func (k *chunkedRule) candidate(family, words, shape string, kernel site.Kernel) site.Candidate {
+	key := fmt.Sprintf("%s hd=%d parts=%d", family, k.headDim, k.parts)
+	if k.slots() > 1 {
+		key += " slots"
+	}
+	return site.Implement(site.Candidate{
+		Kernel: key + words + k.rows.Key(),
+		Shape:  fmt.Sprintf("%d parts%s", k.parts, shape),
+		Grid:   [3]int{k.heads * k.parts, 1, 1},
+		Cover: []plans.Cover{
+			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{k.rows.Max, k.width()}, Axis: []int{1, 0}},
+			{Arg: "state", Dims: []int{1, k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
+		},
+	}, family, kernel)
+}
+
+// chunkedArgs is what kernels of deltanet_chunked take, and which of it is the workgroup's.
+type chunkedArgs struct {
+	b            *kernel.Builder
+	rows         site.StepRows
+	inputBuffers [3]*kernel.Buffer // q, k, v
+	chunks, pos  *kernel.Buffer
+	slotBuffer   *kernel.Buffer // nil if there is one only
+	stateBuffer  *kernel.Buffer
+	y            *kernel.Buffer
+	n, last      kernel.Value // rows of the step, and the last one
+	heads        kernel.Value
+	keys, run    kernel.Value // key heads; value heads side by side with the same one
+	slot         kernel.Value
+	head         kernel.Value
+	from, widths [3]kernel.Value // q, k, v of the head: where they start in a row, and the row's length
+}
+
+func (k *chunkedRule) declare(s *site.Signature) *chunkedArgs {
+	a := &chunkedArgs{rows: k.rows.Declare(s)}
+	for i, in := range k.inputs {
+		a.inputBuffers[i] = s.Read(k.op.Kind.Params[i], in.x)
+	}
+	a.chunks, a.pos = s.Read("chunk", k.op.Args[3]), s.Read("pos", k.op.Args[5])
+	if k.slots() > 1 {
+		a.slotBuffer = s.Read("slot", k.op.Args[6])
+	}
+	a.stateBuffer, a.y = s.Update("state", k.state()), s.Write("y", k.op.Result)
+	a.heads = s.U32("heads", k.heads, 1, "value heads")
+	a.keys, a.run = s.U32("keys", k.keys, 1, "key heads"), s.U32("run", k.run, 1, "value heads side by side with the same key head")
+	for i, in := range k.inputs {
+		a.from[i], a.widths[i] = in.declarePlace(s, k.op.Kind.Params[i])
+	}
+	return a
+}
+
+// find finds the head of the workgroup and its part of that.
+func (a *chunkedArgs) find(k *chunkedRule) {
+	b := a.b
+	group := b.WorkgroupID(0)
+	a.head = b.Div(group, k.parts)
+	keyHead := b.Mod(b.Div(a.head, a.run), a.keys)
+	for i, head := range []kernel.Value{keyHead, keyHead, a.head} {
+		a.from[i] = b.Add(a.from[i], b.Mul(head, k.headDim))
+	}
+	a.from[2] = b.Add(a.from[2], k.part(b, group))
+	a.last, a.slot = b.Sub(a.n, 1), b.U32(0)
+	if a.slotBuffer != nil {
+		a.slot = a.slotBuffer.Load(kernel.U32, 0)
+	}
+}
+
+// part is the first column of a workgroup in its head.
+func (k *chunkedRule) part(b *kernel.Builder, group kernel.Value) kernel.Value {
+	return b.Mul(b.Mod(group, k.parts), k.width())
+}
