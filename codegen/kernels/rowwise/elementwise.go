@@ -16,6 +16,31 @@ func ElementwiseCandidates(s *site.Site) []site.Candidate {
 	return slices.Concat(pointwiseCandidates(s), halfCandidates(s), sliceCandidates(s), lastRowCandidates(s), headPartCandidates(s), headIDCandidates(s))
 }
 
+// elements is how a kernel makes the result of an op: access by access.
+type elements struct {
+	op   *ir.Op
+	rows site.Extent
+	site.Accesses
+}
+
+// elementsOf returns that of op; it fails where the rows of a step are not known, or without op.
+func elementsOf(s *site.Site, op *ir.Op) (e elements, ok bool) {
+	if op == nil {
+		return e, false
+	}
+	rows, ok := site.ExtentOf(s, op.Result)
+	return elements{op, rows, site.AccessesOf(int(op.Result.Type.Last()), s.Target)}, ok
+}
+
+// candidate returns that of what words say; the name is for listings.
+func (e elements) candidate(name, words string, kernel site.Kernel) []site.Candidate {
+	return []site.Candidate{site.Implement(site.Candidate{
+		Kernel: "elementwise " + words + e.rows.Key(),
+		Grid:   e.Grid(e.rows.Max),
+		Cover:  e.Cover(e.rows.Max),
+	}, name, kernel)}
+}
+
 // elementFunc computes an element of a result from those of the operands.
 type elementFunc func(b *kernel.Builder, x []kernel.Value) kernel.Value
 
@@ -69,30 +94,22 @@ func pointwiseCandidates(s *site.Site) []site.Candidate {
 	if found != len(s.Group.Ops)-1 {
 		return nil
 	}
-	rows, ok := site.ExtentOf(s, op.Result)
+	e, ok := elementsOf(s, op)
 	if !ok {
 		return nil
 	}
-	a := site.AccessesOf(int(op.Result.Type.Last()), s.Target)
 	for _, cut := range cuts {
 		if cut != nil {
-			a.Vec = cutVec(cut, a.Vec)
+			e.Vec = cutVec(cut, e.Vec)
 		}
 	}
-	k := pointwiseKernel{op: op, apply: apply, cuts: cuts, rows: rows, accesses: a}
-	return []site.Candidate{site.Implement(site.Candidate{
-		Kernel: fmt.Sprintf("elementwise %s v=%d%s", name, a.Vec, rows.Key()),
-		Grid:   a.Grid(rows.Max),
-		Cover:  a.Cover(rows.Max),
-	}, "elementwise", k.kernel)}
+	return e.candidate("elementwise", fmt.Sprintf("%s v=%d", name, e.Vec), pointwiseKernel{e, apply, cuts}.kernel)
 }
 
 type pointwiseKernel struct {
-	op       *ir.Op
-	apply    elementFunc
-	cuts     []*ir.Op // by operand: the slice that it is, or nil
-	rows     site.Extent
-	accesses site.Accesses
+	elements
+	apply elementFunc
+	cuts  []*ir.Op // by operand: the slice that it is, or nil
 }
 
 // pointwiseRun is such a kernel while it is built.
@@ -115,7 +132,7 @@ func (k pointwiseKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		}
 		args[i] = s.Read(k.op.Kind.Params[i], v)
 	}
-	y, accesses := s.Write("y", k.op.Result), k.accesses.Declare(s)
+	y, accesses := s.Write("y", k.op.Result), k.Declare(s)
 	return func(b *kernel.Builder) {
 		bound, row := extent.Load(b), b.WorkgroupID(1)
 		r := &pointwiseRun{pointwiseKernel: k, b: b, args: args, from: from, first: first, numbers: make([]kernel.Value, n)}
@@ -140,7 +157,7 @@ func (k pointwiseKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 
 // operands loads access i of a row, which is at that place among all accesses: by element, then operand.
 func (r *pointwiseRun) operands(row, i, at kernel.Value) [][]kernel.Value {
-	b, vec := r.b, r.accesses.Vec
+	b, vec := r.b, r.Vec
 	x := make([][]kernel.Value, vec)
 	for j, v := range r.op.Args {
 		if isFactor(r.op, j) {
@@ -182,32 +199,23 @@ func cutVec(cut *ir.Op, vec int) int {
 
 // sliceCandidates copy a run of each row.
 func sliceCandidates(s *site.Site) []site.Candidate {
-	op := site.Only(s, "slice")
-	if op == nil {
-		return nil
-	}
-	rows, ok := site.ExtentOf(s, op.Result)
+	e, ok := elementsOf(s, site.Only(s, "slice"))
 	if !ok {
 		return nil
 	}
-	a := site.AccessesOf(int(op.Result.Type.Last()), s.Target)
-	a.Vec = cutVec(op, a.Vec)
-	return []site.Candidate{site.Implement(site.Candidate{
-		Kernel: fmt.Sprintf("elementwise slice v=%d%s", a.Vec, rows.Key()),
-		Grid:   a.Grid(rows.Max),
-		Cover:  a.Cover(rows.Max),
-	}, "slice", func(s *site.Signature) func(b *kernel.Builder) {
-		extent, x, y := rows.Declare(s), s.Read("x", op.Args[0]), s.Write("y", op.Result)
-		from, first := declareCut(s, op, "")
-		accesses := a.Declare(s)
+	e.Vec = cutVec(e.op, e.Vec)
+	return e.candidate("slice", fmt.Sprintf("slice v=%d", e.Vec), func(s *site.Signature) func(b *kernel.Builder) {
+		extent, x, y := e.rows.Declare(s), s.Read("x", e.op.Args[0]), s.Write("y", e.op.Result)
+		from, first := declareCut(s, e.op, "")
+		accesses := e.Declare(s)
 		return func(b *kernel.Builder) {
 			bound, row := extent.Load(b), b.WorkgroupID(1)
 			accesses.Each(b, func(i, n kernel.Value) {
-				at := b.Add(b.Div(b.Add(b.Mul(row, from), first), a.Vec), i)
-				b.If(b.Lt(row, bound), func() { y.Store(b.Add(b.Mul(row, n), i), x.Load(kernel.F32.Vec(a.Vec), at)) })
+				at := b.Add(b.Div(b.Add(b.Mul(row, from), first), e.Vec), i)
+				b.If(b.Lt(row, bound), func() { y.Store(b.Add(b.Mul(row, n), i), x.Load(kernel.F32.Vec(e.Vec), at)) })
 			})
 		}
-	})}
+	})
 }
 
 // lastRowCandidates copies row n-1 of a value of 32-bit elements.
@@ -241,21 +249,12 @@ func lastRowCandidates(s *site.Site) []site.Candidate {
 
 // halfCandidates computes a half of its own.
 func halfCandidates(s *site.Site) []site.Candidate {
-	op := site.Only(s, "half")
-	if op == nil || op.Result.Type.Last()%4 != 0 {
+	e, ok := elementsOf(s, site.Only(s, "half"))
+	if !ok || e.op.Result.Type.Last()%4 != 0 {
 		return nil
 	}
-	rows, ok := site.ExtentOf(s, op.Result)
-	if !ok {
-		return nil
-	}
-	a := site.AccessesOf(int(op.Result.Type.Last()), s.Target)
-	return []site.Candidate{site.Implement(site.Candidate{
-		Kernel: "elementwise half" + rows.Key(),
-		Grid:   a.Grid(rows.Max),
-		Cover:  a.Cover(rows.Max),
-	}, "half", func(s *site.Signature) func(b *kernel.Builder) {
-		extent, x, y, accesses := rows.Declare(s), s.Read("x", op.Args[0]), s.Write("y", op.Result), a.Declare(s)
+	return e.candidate("half", "half", func(s *site.Signature) func(b *kernel.Builder) {
+		extent, x, y, accesses := e.rows.Declare(s), s.Read("x", e.op.Args[0]), s.Write("y", e.op.Result), e.Declare(s)
 		return func(b *kernel.Builder) {
 			bound, row := extent.Load(b), b.WorkgroupID(1)
 			accesses.Each(b, func(i, n kernel.Value) {
@@ -263,5 +262,5 @@ func halfCandidates(s *site.Site) []site.Candidate {
 				b.If(b.Lt(row, bound), func() { y.Store(at, lane.RoundHalf(b, x.Load(lane.F32x4, at))) })
 			})
 		}
-	})}
+	})
 }

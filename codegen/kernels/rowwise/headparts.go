@@ -70,68 +70,51 @@ func headPartCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	name := s.Group.Ops[0].Kind.Name
-	op := site.Only(s, name)
-	if op == nil {
-		return nil
-	}
-	rows, ok := site.ExtentOf(s, op.Result)
+	e, ok := elementsOf(s, site.Only(s, name))
 	if !ok {
 		return nil
 	}
-	k, a := headParts[name](op), site.AccessesOf(int(op.Result.Type.Last()), s.Target)
+	k := headParts[name](e.op)
 	for _, c := range k.consts {
-		for c.value%a.Vec != 0 {
-			a.Vec /= 2
+		for c.value%e.Vec != 0 {
+			e.Vec /= 2
 		}
 	}
-	return []site.Candidate{site.Implement(site.Candidate{
-		Kernel: fmt.Sprintf("elementwise %s v=%d%s", name, a.Vec, rows.Key()),
-		Grid:   a.Grid(rows.Max),
-		Cover:  a.Cover(rows.Max),
-	}, name, func(s *site.Signature) func(b *kernel.Builder) {
-		extent, args, widths := rows.Declare(s), s.ReadArgs(op), map[string]kernel.Value{}
+	return e.candidate(name, fmt.Sprintf("%s v=%d", name, e.Vec), func(s *site.Signature) func(b *kernel.Builder) {
+		extent, args, widths := e.rows.Declare(s), s.ReadArgs(e.op), map[string]kernel.Value{}
 		for _, c := range k.consts {
 			widths[c.name] = s.U32(c.name, c.value, 64, c.unit)
 		}
-		y, accesses := s.Write("y", op.Result), a.Declare(s)
+		y, accesses := s.Write("y", e.op.Result), e.Declare(s)
 		return func(b *kernel.Builder) {
 			bound, row := extent.Load(b), b.WorkgroupID(1)
 			for _, c := range k.consts {
-				widths[c.name] = b.Div(widths[c.name], a.Vec)
+				widths[c.name] = b.Div(widths[c.name], e.Vec)
 			}
 			accesses.Each(b, func(i, n kernel.Value) {
 				widths["row"] = n
 				b.If(b.Lt(row, bound), func() {
-					y.Store(b.Add(b.Mul(row, n), i), k.load(b, args, kernel.F32.Vec(a.Vec), func(name string) kernel.Value { return widths[name] }, row, i))
+					y.Store(b.Add(b.Mul(row, n), i), k.load(b, args, kernel.F32.Vec(e.Vec), func(name string) kernel.Value { return widths[name] }, row, i))
 				})
 			})
 		}
-	})}
+	})
 }
 
 // headIDCandidates number the heads of each row.
 func headIDCandidates(s *site.Site) []site.Candidate {
-	op := site.Only(s, "head_ids")
-	if op == nil {
-		return nil
-	}
-	rows, ok := site.ExtentOf(s, op.Result)
+	e, ok := elementsOf(s, site.Only(s, "head_ids"))
 	if !ok {
 		return nil
 	}
-	a := site.AccessesOf(int(op.Result.Type.Last()), s.Target)
-	a.Vec = 1
-	return []site.Candidate{site.Implement(site.Candidate{
-		Kernel: "elementwise head_ids" + rows.Key(),
-		Grid:   a.Grid(rows.Max),
-		Cover:  a.Cover(rows.Max),
-	}, "head_ids", func(s *site.Signature) func(b *kernel.Builder) {
-		extent, y, accesses := rows.Declare(s), s.Write("y", op.Result), a.Declare(s)
+	e.Vec = 1
+	return e.candidate("head_ids", "head_ids", func(s *site.Signature) func(b *kernel.Builder) {
+		extent, y, accesses := e.rows.Declare(s), s.Write("y", e.op.Result), e.Declare(s)
 		return func(b *kernel.Builder) {
 			bound, row := extent.Load(b), b.WorkgroupID(1)
 			accesses.Each(b, func(i, n kernel.Value) {
 				b.If(b.Lt(row, bound), func() { y.Store(b.Add(b.Mul(row, n), i), i) })
 			})
 		}
-	})}
+	})
 }
