@@ -145,30 +145,32 @@ func (k gemm) tile(b *kernel.Builder, a *linearArgs, find rowFinder) *gemmTile {
 func (t *gemmTile) run() {
 	b := t.b
 	t.allocate()
+	t.loop(func() kernel.Value { return b.Div(b.Add(t.a.k, gemmDepth-1), gemmDepth) }, func(p *projectArgs, at kernel.Value, pass []int, step kernel.Value, first bool) {
+		f := p.matrices[pass[0]].Format
+		u := b.Mul(step, gemmDepth/f.Unit)
+		units := b.Div(t.a.k, f.Unit)
+		t.loadX(f, u, units, first)
+		for j, m := range pass {
+			t.loadW(t.w[j], p, m, b.Mul(at, gemmOutputs), u, units)
+		}
+	}, t.multiply)
+}
+
+// loop goes through a row in so many steps, for each pass: load puts what is multiplied into shared memory, of tile at of
+// a projection; the first pass adds up squares. Then the results are finished and written.
+func (t *gemmTile) loop(steps func() kernel.Value, load func(p *projectArgs, at kernel.Value, pass []int, step kernel.Value, first bool), multiply func(pass []int)) {
+	b := t.b
 	for i, pass := range t.a.projects[0].spec.passes() {
-		b.For(0, b.Div(b.Add(t.a.k, gemmDepth-1), gemmDepth), 1, func(step kernel.Value) {
+		b.For(0, steps(), 1, func(step kernel.Value) {
 			// The projections differ in how they load only.
-			t.a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
-				f := p.matrices[pass[0]].Format
-				u := b.Mul(step, gemmDepth/f.Unit)
-				units := b.Div(t.a.k, f.Unit)
-				t.loadX(f, u, units, i == 0)
-				for j, m := range pass {
-					t.loadW(t.w[j], p, m, b.Mul(at, gemmOutputs), u, units)
-				}
-			})
+			t.a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) { load(p, at, pass, step, i == 0) })
 			b.Barrier()
-			t.multiply(pass)
+			multiply(pass)
 			b.Barrier()
 		})
 	}
-	t.finish()
-}
-
-// finish stores the results of the tile.
-func (t *gemmTile) finish() {
 	scales := t.scales()
-	t.a.each(t.b, t.b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) { t.store(p, t.b.Mul(at, t.outputs()), scales) })
+	t.a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) { t.store(p, b.Mul(at, t.outputs()), scales) })
 }
 
 // allocate declares the shared arrays and the sums.
@@ -224,10 +226,7 @@ func (t *gemmTile) loadX(f *weight.Format, u, units kernel.Value, first bool) {
 			}
 			v := t.a.x.Load(lane.F32x4, b.Add(b.Mul(row, b.Div(t.a.k, 4)), at))
 			if t.gain != nil && first {
-				for e := range 4 {
-					s := b.Elem(v, e)
-					t.squares[j].Set(b.FMA(s, s, t.squares[j].Get()))
-				}
+				t.square(v, j)
 			}
 			if t.gain != nil {
 				v = b.Mul(v, t.a.gain.Load(lane.F32x4, at))
@@ -235,6 +234,14 @@ func (t *gemmTile) loadX(f *weight.Format, u, units kernel.Value, first bool) {
 			x.Set(v)
 		})
 		t.x.Store(b.Add(b.Mul(r, gemmStride), part), x.Get())
+	}
+}
+
+// square adds up the squares of v, of the j-th row that the lane loads.
+func (t *gemmTile) square(v kernel.Value, j int) {
+	for e := range 4 {
+		s := t.b.Elem(v, e)
+		t.squares[j].Set(t.b.FMA(s, s, t.squares[j].Get()))
 	}
 }
 

@@ -109,23 +109,13 @@ type dotTile struct {
 // runDot emits the kernel behind what finds the tile.
 func runDot(g *gemmTile) {
 	t := &dotTile{gemmTile: g}
-	b := t.b
 	t.allocate()
-	for i, pass := range t.a.projects[0].spec.passes() {
-		b.For(0, b.Div(t.a.k, dotDepth), 1, func(step kernel.Value) {
-			// The projections differ in how they load only.
-			t.a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
-				t.loadX(p.matrices[pass[0]].Format.Bytes, step, i == 0)
-				for j, m := range pass {
-					t.loadW(j, p, m, b.Mul(at, t.outputs()), step)
-				}
-			})
-			b.Barrier()
-			t.multiply(pass)
-			b.Barrier()
-		})
-	}
-	t.finish()
+	t.loop(func() kernel.Value { return t.b.Div(t.a.k, dotDepth) }, func(p *projectArgs, at kernel.Value, pass []int, step kernel.Value, first bool) {
+		t.loadX(p.matrices[pass[0]].Format.Bytes, step, first)
+		for j, m := range pass {
+			t.loadW(j, p, m, t.b.Mul(at, t.outputs()), step)
+		}
+	}, t.multiply)
 }
 
 func (t *dotTile) allocate() {
@@ -182,10 +172,7 @@ func (t *dotTile) loadX(f *weight.DotFormat, step kernel.Value, first bool) {
 			for i := range x {
 				v := t.a.x.Load(lane.F32x4, b.Add(from, i))
 				if t.gain != nil && first {
-					for e := range 4 {
-						s := b.Elem(v, e)
-						t.squares[j].Set(b.FMA(s, s, t.squares[j].Get()))
-					}
+					t.square(v, j)
 				}
 				if t.gain != nil {
 					v = b.Mul(v, t.a.gain.Load(lane.F32x4, b.Add(at, i)))
