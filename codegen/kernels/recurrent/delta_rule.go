@@ -9,9 +9,9 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// chunkedRule is deltanet_chunked with the slices that make its operands. A workgroup has a part of the value columns of
-// a head, with their state in registers. Kernels differ in how they multiply: delta_chunked in lanes, delta_tf32x3 on
-// matrices.
+// chunkedRule is deltanet_chunked with the slices that make its operands. A workgroup has a part of the value columns
+// of a head, with their state in registers. Kernels differ in how they multiply: delta_chunked in lanes, delta_tf32x3
+// on matrices.
 type chunkedRule struct {
 	chunkOp
 	run   int // neighbours among the value heads that share a key head
