@@ -156,9 +156,12 @@ func (t *gemmTile) run() {
 	}, t.multiply)
 }
 
-// loop goes through a row in so many steps, for each pass: load puts what is multiplied into shared memory, of tile at of
-// a projection; the first pass adds up squares. Then the results are finished and written.
-func (t *gemmTile) loop(steps func() kernel.Value, load func(p *projectArgs, at kernel.Value, pass []int, step kernel.Value, first bool), multiply func(pass []int)) {
+// gemmLoad puts what a pass multiplies in a step into shared memory, of tile at of a projection. The first pass adds up
+// squares.
+type gemmLoad func(p *projectArgs, at kernel.Value, pass []int, step kernel.Value, first bool)
+
+// loop goes through a row in so many steps, for each pass. Then the results are finished and written.
+func (t *gemmTile) loop(steps func() kernel.Value, load gemmLoad, multiply func(pass []int)) {
 	b := t.b
 	for i, pass := range t.a.projects[0].spec.passes() {
 		b.For(0, steps(), 1, func(step kernel.Value) {

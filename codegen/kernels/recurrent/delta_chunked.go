@@ -23,8 +23,8 @@ func DeltaChunkedCandidates(s *site.Site) []site.Candidate {
 	return list
 }
 
-// deltaChunkedKernel is a chunkedRule that adds up products in lanes: a team of 16 lanes has 4 columns, each lane all 4 of
-// some key dims, so that what it loads of k or q serves 4 products. A lane holds k of a chunk from the change of the
+// deltaChunkedKernel is a chunkedRule that adds up products in lanes: a team of 16 lanes has 4 columns, each lane all 4
+// of some key dims, so that what it loads of k or q serves 4 products. A lane holds k of a chunk from the change of the
 // state before it to its own, so that there is one barrier a chunk: before it all keep the next chunk and what the rows
 // change, behind it they read both.
 //
