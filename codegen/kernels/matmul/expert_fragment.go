@@ -35,8 +35,8 @@ var (
 // shortRow is the blocks of a row up to which it is short.
 const shortRow = 4
 
-// ExpertFragmentCandidates returns gemm_fragment over the tiles of a sortedGroup. In steps of few rows most experts have
-// one tile of 8, which lanes keep. More go through shared memory, in tiles that hold most experts' rows whole,
+// ExpertFragmentCandidates returns gemm_fragment over the tiles of a sortedGroup. In steps of few rows most experts
+// have one tile of 8, which lanes keep. More go through shared memory, in tiles that hold most experts' rows whole,
 // with code for fewer.
 func ExpertFragmentCandidates(s *site.Site, of *Group) []site.Candidate {
 	g := of.sorted(s)
