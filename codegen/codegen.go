@@ -64,7 +64,7 @@ func Table(t *target.Target, maxRows int) []passes.Pass {
 // passTable returns all passes for the target, in order, of which the one that chooses kernels runs
 // choose.
 func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) error) []passes.Pass {
-	list := passes.Table(entriesOf(t, maxRows), passes.Device{Matrices: t.HasMatrices(), Apart: t.FewKernels(), Columns: t.Fragments, Beside: t.Queues(), Early: func(f *ir.Func) ir.Early { return overlapOf(t, f) },
+	list := passes.Table(entriesOf(t, maxRows), passes.Device{Matrices: t.HasMatrices(), Apart: t.FewKernels, Columns: t.Fragments, Beside: t.Queues(), Early: func(f *ir.Func) ir.Early { return overlapOf(t, f) },
 		Widest: target.DecodeRows,
 		Unites: func(f *ir.Func, down *ir.Op, shared []*ir.Op) bool {
 			if f.Class != ir.ExactStep {

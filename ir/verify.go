@@ -41,39 +41,9 @@ func VerifyStructure(p *Program) error {
 	if p.Slots <= 0 || p.Slots > MaxSlots {
 		return fmt.Errorf("verify: %d slots: want 1 to %d", p.Slots, MaxSlots)
 	}
-	names := map[string]bool{}
-	globals := map[*Value]bool{}
-	var paged *Value // the first
-	for _, g := range p.Globals {
-		if g.Name == "" || names[g.Name] {
-			return fmt.Errorf("verify: global %q: empty or repeated name", g.Name)
-		}
-		names[g.Name] = true
-		globals[g] = true
-		if g.Class == Arena {
-			return fmt.Errorf("verify: global @%s: class arena belongs to function values", g.Name)
-		}
-		if g.Layout != "" && g.Class != Weight && !g.Paged() {
-			return fmt.Errorf("verify: global @%s: class %s has no layout %q", g.Name, g.Class, g.Layout)
-		}
-		err := checkType(g.Type, 1<<20, p.Ctx)
-		if err == nil && g.Class == KV && len(g.Type.Shape) != 3 {
-			err = fmt.Errorf("type %s: a KV cache has slots, positions and elements", g.Type)
-		}
-		if err == nil && g.Paged() {
-			if paged == nil {
-				paged = g
-			}
-			if s, t := g.Type.Shape, paged.Type.Shape; s[0] != t[0] || s[1] != t[1] {
-				err = fmt.Errorf("%d pages of %d positions, @%s has %d of %d", s[0], s[1], paged.Name, t[0], t[1])
-			}
-		}
-		if err == nil {
-			err = g.Attrs.checkFinite()
-		}
-		if err != nil {
-			return fmt.Errorf("verify: global @%s: %w", g.Name, err)
-		}
+	globals, err := verifyGlobals(p)
+	if err != nil {
+		return err
 	}
 	funcs := map[string]bool{}
 	for _, f := range p.Funcs {
@@ -86,6 +56,49 @@ func VerifyStructure(p *Program) error {
 		}
 	}
 	return nil
+}
+
+// verifyGlobals returns the globals of p, if each is well formed.
+func verifyGlobals(p *Program) (map[*Value]bool, error) {
+	names := map[string]bool{}
+	globals := map[*Value]bool{}
+	var paged *Value // the first
+	for _, g := range p.Globals {
+		if g.Name == "" || names[g.Name] {
+			return nil, fmt.Errorf("verify: global %q: empty or repeated name", g.Name)
+		}
+		names[g.Name] = true
+		globals[g] = true
+		if paged == nil && g.Paged() {
+			paged = g
+		}
+		if err := verifyGlobal(p, g, paged); err != nil {
+			return nil, fmt.Errorf("verify: global @%s: %w", g.Name, err)
+		}
+	}
+	return globals, nil
+}
+
+// verifyGlobal checks g, whose pages, if it lies in such, are like those of paged.
+func verifyGlobal(p *Program, g, paged *Value) error {
+	switch {
+	case g.Class == Arena:
+		return errors.New("class arena belongs to function values")
+	case g.Layout != "" && g.Class != Weight && !g.Paged():
+		return fmt.Errorf("class %s has no layout %q", g.Class, g.Layout)
+	}
+	if err := checkType(g.Type, 1<<20, p.Ctx); err != nil {
+		return err
+	}
+	if g.Class == KV && len(g.Type.Shape) != 3 {
+		return fmt.Errorf("type %s: a KV cache has slots, positions and elements", g.Type)
+	}
+	if g.Paged() {
+		if s, t := g.Type.Shape, paged.Type.Shape; s[0] != t[0] || s[1] != t[1] {
+			return fmt.Errorf("%d pages of %d positions, @%s has %d of %d", s[0], s[1], paged.Name, t[0], t[1])
+		}
+	}
+	return g.Attrs.checkFinite()
 }
 
 func checkType(t Type, rows, ctx int) error {

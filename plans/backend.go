@@ -2,6 +2,7 @@ package plans
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/internal/table"
 	"github.com/zincc-dev/zincc/ir"
@@ -46,38 +47,40 @@ type need interface {
 }
 
 // backends has a row for each backend that plans may be for.
-var backends = []struct {
+var backends = []backend{
+	{name: Host, queues: 1},
+	{name: Vulkan, part: func(r *Requirements) need { return some(r.Vulkan) }, queues: 1},
+	{name: CPU, part: func(r *Requirements) need { return some(r.CPU) }, queues: 1, reference: true, stops: true, rows16: true},
+	{name: CUDA, part: func(r *Requirements) need { return some(r.CUDA) }, queues: ir.Queues, early: func(r *Requirements) bool { return r.CUDA.Arch >= earlyArch }},
+}
+
+type backend struct {
 	name      string
-	reference bool                       // plans run on devices of all speeds: predicted times are those of a reference
 	part      func(r *Requirements) need // of requirements; nil where there is none
 	queues    int                        // that dispatches may be launched on
 	early     func(r *Requirements) bool // whether dispatches may begin early; nil: never
-}{
-	{Host, false, nil, 1, nil},
-	{Vulkan, false, func(r *Requirements) need { return some(r.Vulkan) }, 1, nil},
-	{CPU, true, func(r *Requirements) need { return some(r.CPU) }, 1, nil},
-	{CUDA, false, func(r *Requirements) need { return some(r.CUDA) }, ir.Queues, func(r *Requirements) bool { return r.CUDA.Arch >= earlyArch }},
+	reference bool                       // plans run on devices of all speeds: predicted times are those of a reference
+	stops     bool                       // a step ends in its middle if asked to, and no driver takes a long one for hung
+	rows16    bool                       // weights may have layout.Rows16
+}
+
+// backendOf is the row of a backend; of one that is unknown, a row without anything.
+func backendOf(name string) backend {
+	if i := slices.IndexFunc(backends, func(b backend) bool { return b.name == name }); i >= 0 {
+		return backends[i]
+	}
+	return backend{}
 }
 
 // OfReference reports whether predicted times are those of a reference, not of the device that runs the plan.
-func (p *Plan) OfReference() bool {
-	for _, b := range backends {
-		if b.name == p.Require.Backend {
-			return b.reference
-		}
-	}
-	return false
-}
+func (p *Plan) OfReference() bool { return backendOf(p.Require.Backend).reference }
+
+// StopsInStep reports whether a step of the plan ends in its middle if it is asked to, and may take as long as it
+// likes: no driver takes it for hung.
+func (p *Plan) StopsInStep() bool { return backendOf(p.Require.Backend).stops }
 
 // Queues is how many queues the dispatches of a backend may be launched on; 0 of one that is unknown.
-func Queues(backend string) int {
-	for _, b := range backends {
-		if b.name == backend {
-			return b.queues
-		}
-	}
-	return 0
-}
+func Queues(name string) int { return backendOf(name).queues }
 
 // some is p as a need, nil for nil.
 func some[P interface {
@@ -145,7 +148,7 @@ func validateRequirements(p *Plan) error {
 	switch {
 	case !known:
 		return fmt.Errorf("unknown backend %q", r.Backend)
-	case (r.Backend == Host) != (len(p.Pipelines) == 0):
+	case p.IsHost() != (len(p.Pipelines) == 0):
 		return fmt.Errorf("%d pipelines for backend %q", len(p.Pipelines), r.Backend)
 	case r.Memory < 0:
 		return fmt.Errorf("memory %d out of range", r.Memory)

@@ -43,26 +43,22 @@ func (e *Entry) LoadsEarly() bool {
 
 // checkLaunches holds queues and early starts against what the backend does with them.
 func checkLaunches(c *checker) {
-	for _, b := range backends {
-		if b.name != c.plan.Require.Backend {
+	b := backendOf(c.plan.Require.Backend)
+	for i := range c.sites {
+		s := &c.sites[i]
+		if s.Queue >= b.queues {
+			c.addAt("launch", s, "is on queue %d; backend %s has %d", s.Queue, b.name, b.queues)
+		}
+		if !s.BeginsEarly() {
 			continue
 		}
-		for i := range c.sites {
-			s := &c.sites[i]
-			if s.Queue >= b.queues {
-				c.addAt("launch", s, "is on queue %d; backend %s has %d", s.Queue, b.name, b.queues)
-			}
-			if !s.BeginsEarly() {
-				continue
-			}
-			if b.early == nil || !b.early(&c.plan.Require) {
-				c.addAt("launch", s, "begins early, which the device cannot have")
-			}
-			if !c.lone(i) || !c.lone(i-1) || c.sites[i-1].entry != s.entry || s.Waits != s.Stage {
-				c.addAt("launch", s, "begins early and is not alone in stage %d, behind a lone dispatch, for whose end it waits", s.Stage)
-			} else if s.Queue != 0 || c.sites[i-1].Queue != 0 {
-				c.addAt("launch", s, "begins early on queue %d, behind queue %d; want 0", s.Queue, c.sites[i-1].Queue)
-			}
+		if b.early == nil || !b.early(&c.plan.Require) {
+			c.addAt("launch", s, "begins early, which the device cannot have")
+		}
+		if !c.lone(i) || !c.lone(i-1) || c.sites[i-1].entry != s.entry || s.Waits != s.Stage {
+			c.addAt("launch", s, "begins early and is not alone in stage %d, behind a lone dispatch, for whose end it waits", s.Stage)
+		} else if s.Queue != 0 || c.sites[i-1].Queue != 0 {
+			c.addAt("launch", s, "begins early on queue %d, behind queue %d; want 0", s.Queue, c.sites[i-1].Queue)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func validateWeight(p *Plan, w *Weight) error {
 	}
 	size := l.SourceBytes()
 	switch {
-	case l.Name == layout.Rows16 && p.Require.Backend != CPU:
+	case l.Name == layout.Rows16 && !backendOf(p.Require.Backend).rows16:
 		return fmt.Errorf("layout %q is for processors, the plan for backend %s", l.Name, p.Require.Backend)
 	case w.Size != size || w.Bytes != l.Bytes:
 		return fmt.Errorf("%d bytes in the file and %d on the device, want %d and %d", w.Size, w.Bytes, size, l.Bytes)

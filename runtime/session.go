@@ -218,9 +218,8 @@ func (s *Session) atOnce(e *plans.Entry, n int) int {
 	return int(maxSubmission / e.Predict(s.pos+n).Seconds())
 }
 
-// entry returns the narrowest entry of the kinds that reaches as far as rows rows, else the
-// widest; of those whose steps do not take long, if there are any, but for processors, which end in the
-// middle of a step. It is nil if there is no entry of the kinds.
+// entry returns the narrowest entry of the kinds that reaches as far as rows rows, else the widest; of those whose steps
+// do not take long, if there are any, unless steps end in their middle. It is nil if there is no entry of the kinds.
 func (s *Session) entry(rows int, kinds ...string) *plans.Entry {
 	var fit, widest, narrowest *plans.Entry
 	for i := range s.plan.Entries {
@@ -231,7 +230,7 @@ func (s *Session) entry(rows int, kinds ...string) *plans.Entry {
 		if narrowest == nil || e.Rows < narrowest.Rows {
 			narrowest = e
 		}
-		if s.plan.Require.Backend != plans.CPU && s.atOnce(e, 1) == 0 {
+		if !s.plan.StopsInStep() && s.atOnce(e, 1) == 0 {
 			continue
 		}
 		if e.Reach >= rows && (fit == nil || e.Rows < fit.Rows) {

@@ -1,11 +1,12 @@
 package strategy
 
 import (
+	"cmp"
+
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/attention"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // How many workgroups share one result. docs/lab has the measurements: decoding.md, prompts.md
@@ -23,10 +24,8 @@ const (
 	evenHead = 256
 	// splitRows is the granularity of splits that have at least as much as a workgroup takes at once.
 	splitRows = 16
-	// argmaxSplit is the least number of logits of a part. argmaxSplitCPU is that on processors, where a thread has
-	// those that it wrote in its cache.
-	argmaxSplit    = 4096
-	argmaxSplitCPU = 1024
+	// argmaxSplit is the least number of logits of a part, where the target states none.
+	argmaxSplit = 4096
 	// chunkedRows is the least number of rows of a step for which the delta rule is faster chunk by chunk.
 	chunkedRows = 256
 )
@@ -42,7 +41,7 @@ func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block, least int) {
 	switch {
 	case matrices:
 		block = 4 * splitBlock
-	case t.Backend == plans.CPU && dim <= 64 && reach(op, ctx) >= 2*4*splitBlock:
+	case t.FewKernels && dim <= 64 && reach(op, ctx) >= 2*4*splitBlock:
 		block = 4 * splitBlock // a second split makes q again, and is added up, which takes 2 us; of attention without splits no kernels are held
 	case dim <= 64:
 		block = 2 * splitBlock
@@ -88,11 +87,7 @@ func reach(op *ir.Op, ctx int) int {
 
 // ArgmaxParts returns the number of workgroups that share so many logits of a row.
 func ArgmaxParts(logits int, t *target.Target) int {
-	least := argmaxSplit
-	if t.Backend == plans.CPU {
-		least = argmaxSplitCPU
-	}
-	return max(1, min(logits/least, maxSplits))
+	return max(1, min(logits/cmp.Or(t.ArgmaxPart, argmaxSplit), maxSplits))
 }
 
 // Chunks reports whether the delta rule of so many rows is computed chunk by chunk.

@@ -21,6 +21,7 @@ var processors = func() (list []*Target) {
 		list = append(list, &Target{
 			Name: CPU + ":" + m.Name, Doc: "processors with " + m.Doc, Backend: plans.CPU, Machine: m.Name,
 			Wave: llvm.Lanes, Workgroup: llvm.Lanes, Shared: m.Shared, Tiles: m.Tiles, Units: 8, Rows: 512, Dot: true, UnsignedDot: m.Wide(),
+			LaneRows: true, FewKernels: true, ArgmaxPart: 1024, // a thread has the logits that it wrote in its cache
 			Bandwidth: plans.ReferenceBytes, FLOPs: plans.ReferenceFLOPs, Stage: 0.5e-6,
 		})
 	}
@@ -31,7 +32,7 @@ var processors = func() (list []*Target) {
 // here, two where the target is of another computer.
 func Cores(t *Target) int {
 	switch m, err := llvm.MachineOf(t.Machine); {
-	case t.Backend != plans.CPU:
+	case !t.Processor():
 		return 0
 	case err == nil && m.Here():
 		return runtime.GOMAXPROCS(0)

@@ -2,7 +2,6 @@ package target
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -113,19 +112,29 @@ func (p *Probe) check() error {
 	if err := p.ranges([]figure{{"units", float64(p.Units), 0, 1 << 16}}); err != nil {
 		return err
 	}
-	switch p.Backend {
-	case plans.CUDA:
-		if err := p.checkCUDA(); err != nil {
-			return err
-		}
-	case "", plans.Vulkan:
-		if err := p.checkVulkan(); err != nil {
-			return err
-		}
-	default:
+	via, ok := probed[p.Backend]
+	if !ok {
 		return fmt.Errorf("device %s: field backend: devices are not probed through %.20q", p.Name, p.Backend)
 	}
+	if err := via.check(p); err != nil {
+		return err
+	}
 	return p.checkMeasured()
+}
+
+// probing is how the probe of one backend is read.
+type probing struct {
+	check  func(p *Probe) error
+	target func(p *Probe) *Target
+	free   func(p *Probe) int64
+	has    func(p *Probe) plans.Capabilities
+}
+
+// probed has the backends that devices are probed through, by their names in probes.
+var probed = map[string]probing{
+	"":           {(*Probe).checkVulkan, (*Probe).vulkanTarget, (*Probe).freeHeap, (*Probe).vulkanCapabilities},
+	plans.Vulkan: {(*Probe).checkVulkan, (*Probe).vulkanTarget, (*Probe).freeHeap, (*Probe).vulkanCapabilities},
+	plans.CUDA:   {(*Probe).checkCUDA, (*Probe).cudaTarget, (*Probe).cudaFree, (*Probe).cudaCapabilities},
 }
 
 func (p *Probe) checkMeasured() error {
@@ -187,10 +196,9 @@ func (p *Probe) checkVulkan() error {
 
 // Target makes a target of a probe. Figures that no probe gives come from the published
 // target of the same architecture, else from a related one, or stay unknown.
-func (p *Probe) Target() *Target {
-	if p.Backend == plans.CUDA {
-		return p.cudaTarget()
-	}
+func (p *Probe) Target() *Target { return probed[p.Backend].target(p) }
+
+func (p *Probe) vulkanTarget() *Target {
 	base, chip, exact := p.base()
 	t := *base
 	t.Probe = p.asJSON()
@@ -285,10 +293,9 @@ func (p *Probe) memory() int64 {
 
 // Free is the number of bytes of the largest heap of the device's own memory that a process could allocate
 // at the time of the probe.
-func (p *Probe) Free() int64 {
-	if p.Backend == plans.CUDA {
-		return cmp.Or(p.FreeMemory, p.Memory)
-	}
+func (p *Probe) Free() int64 { return probed[p.Backend].free(p) }
+
+func (p *Probe) freeHeap() int64 {
 	size, free := int64(0), int64(0)
 	for _, h := range p.Heaps {
 		if h.DeviceLocal && h.Size > size {
@@ -323,15 +330,16 @@ func (p *Probe) stage(units int) float64 {
 	return best.Barrier
 }
 
-// Check fails if the device lacks what a plan requires.
-func (p *Probe) Check(r plans.Requirements) error {
-	has := plans.Capabilities{Vulkan: plans.VulkanCapabilities{
+func (p *Probe) vulkanCapabilities() plans.Capabilities {
+	return plans.Capabilities{Vulkan: plans.VulkanCapabilities{
 		Features: p.Features, Extensions: p.Extensions, SubgroupOps: p.Subgroup.Operations, Subgroup: [2]int{p.Subgroup.Min, p.Subgroup.Max},
 		PushConstants: p.Limits.PushConstants, Workgroup: p.Limits.WorkgroupInvocations, Shared: p.Limits.SharedMemory,
 	}}
-	if p.Backend == plans.CUDA {
-		has = p.cudaCapabilities()
-	}
+}
+
+// Check fails if the device lacks what a plan requires.
+func (p *Probe) Check(r plans.Requirements) error {
+	has := probed[p.Backend].has(p)
 	if what := r.Missing(&has); what != "" {
 		return ir.Unsupported("device %s %s", p.Name, what)
 	}

@@ -1,6 +1,7 @@
 package target
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/zincc-dev/zincc/plans"
@@ -80,6 +81,8 @@ func lanesOfSM(arch int) int {
 	}
 	return 128
 }
+
+func (p *Probe) cudaFree() int64 { return cmp.Or(p.FreeMemory, p.Memory) }
 
 func (p *Probe) cudaCapabilities() plans.Capabilities {
 	return plans.Capabilities{Memory: p.Memory, CUDA: plans.CUDACapabilities{Arch: p.Arch, Workgroup: 1024, Shared: max(p.Shared, p.Optional)}}

@@ -52,7 +52,7 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 	if len(prefill) == 0 {
 		prefill = []*plans.Entry{decode}
 	}
-	alone := plan.Require.Backend == plans.CPU && itl >= Unhurried
+	alone := plan.StopsInStep() && itl >= Unhurried
 	spent := 0.0
 	for pos := 0; pos < plan.Header.Ctx; {
 		best := prefill[0]

@@ -9,7 +9,6 @@ import (
 // makeHeads computes q of the workgroup's heads, and k and v of the rows of the step
 // that the split attends to, or, in the writer, those that it puts into the caches.
 func (r *splitRun) makeHeads(writer kernel.Value) {
-	b, m := r.b, &r.maker
 	if lanes, ok := r.sums.(*laneSums); ok && (r.fresh() || r.chains[0].plain()) {
 		if r.fresh() {
 			lanes.makeHeads()
@@ -18,16 +17,25 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 		}
 		return
 	}
-	accesses := r.headDim / m.vec
-	// Without a loop if one turn does, which is less code.
-	each := func(first kernel.Value, n int, body func(i kernel.Value)) {
-		if n <= r.subgroups {
-			b.If(b.Lt(first, n), func() { body(first) })
-			return
-		}
-		b.For(first, n, r.subgroups, body)
+	r.makeQueries()
+	if r.fresh() {
+		r.makeFresh(writer)
 	}
-	each(b.SubgroupID(), r.share, func(h kernel.Value) {
+}
+
+// each shares n items from first on among subgroups: without a loop if one turn does, which is less code.
+func (r *splitRun) each(first kernel.Value, n int, body func(i kernel.Value)) {
+	if n <= r.subgroups {
+		r.b.If(r.b.Lt(first, n), func() { body(first) })
+		return
+	}
+	r.b.For(first, n, r.subgroups, body)
+}
+
+// makeQueries computes q of the workgroup's heads.
+func (r *splitRun) makeQueries() {
+	b, m := r.b, &r.maker
+	r.each(b.SubgroupID(), r.share, func(h kernel.Value) {
 		m.at = r.at
 		make := func() {
 			m.make(r.chains[0], b.Add(b.Mul(r.row, r.heads), r.head, h), func(j, v kernel.Value) { r.sums.query(h, j, v) })
@@ -38,86 +46,114 @@ func (r *splitRun) makeHeads(writer kernel.Value) {
 		}
 		b.IfElse(r.has(h), make, func() { r.sums.(*matrixSums).noQuery(h) })
 	})
-	if !r.fresh() {
-		return
-	}
-	rows := r.attentionShape.rows.Run
+}
+
+// freshMaker makes k and v of rows of the step.
+type freshMaker struct {
+	*splitRun
+	writer          kernel.Value // the workgroup puts them into the caches
+	kvHeads, kvHead kernel.Value // of a row, and the workgroup's
+}
+
+// makeFresh computes k and v of the step's rows.
+func (r *splitRun) makeFresh(writer kernel.Value) {
+	b, rows := r.b, r.attentionShape.rows.Run
 	r.freshK, r.freshV = r.newFresh(rows), r.newFresh(rows)
-	kvHeads := b.Div(r.heads, r.group)
-	kvHead := b.Div(r.head, r.group)
+	f := freshMaker{splitRun: r, writer: writer}
+	f.kvHeads = b.Div(r.heads, r.group)
+	f.kvHead = b.Div(r.head, r.group)
 	if r.writer() {
-		kvHead = b.Select(writer, b.WorkgroupID(0), kvHead)
-	}
-	makeRow := func(i, pos, visible kernel.Value, which ...int) {
-		attended := b.And(visible, b.And(b.Ge(pos, r.lo), b.Lt(pos, r.hi)))
-		own := b.And(b.Eq(i, r.row), b.Lt(kvHead, kvHeads))
-		if r.writer() {
-			attended = b.And(b.Not(writer), attended)
-		}
-		b.If(b.Or(b.And(writer, own), attended), func() {
-			m.at = pos
-			head := b.Add(b.Mul(i, kvHeads), kvHead)
-			part := r.caches.part(b, r.slot, pos)
-			cachedHead := b.Add(b.Mul(r.caches.place(b, part, pos), kvHeads), kvHead)
-			put := func(which int, cache *kernel.Buffer, fresh freshRows) {
-				var scales kernel.Value
-				if r.scaled() != nil {
-					scales = b.Add(r.scalesOf(b, part, kvHead), r.caches.within(b, pos))
-				}
-				m.make(r.chains[which], head, func(j, v kernel.Value) {
-					var scale kernel.Value
-					switch {
-					case r.kv == ir.F16:
-						v = packHalves(b, v)
-					case r.scaled() != nil:
-						v, scale = r.scaled().round(b, v)
-					}
-					store := func() {
-						i := b.Mul(cachedHead, accesses)
-						if r.scaled() != nil {
-							i = r.caches.behind(b, part, kvHeads, r.headWidth, i, m.vec*r.format.bits)
-						}
-						r.scaled().store(cache, b.Add(i, j), v)
-						if r.scaled() != nil {
-							storeScale(b, cache, scales, r.caches.rows(), j, scale)
-						}
-					}
-					keep := func() {
-						i := r.inRun(i)
-						fresh.elems.Store(b.Add(b.Mul(i, accesses), j), v)
-						if r.scaled() != nil {
-							ofBlock(b, j, func(block kernel.Value) { fresh.scales.Store(b.Add(b.Mul(i, r.headDim/scaled), block), scale) })
-						}
-					}
-					if r.writer() {
-						b.IfElse(writer, store, keep)
-						return
-					}
-					part := b.Eq(b.Div(j, accesses/r.sharers()), b.Mod(b.WorkgroupID(0), r.sharers()))
-					b.If(b.And(b.And(writer, own), part), store)
-					keep()
-				})
-			}
-			for _, i := range which {
-				put(i, []*kernel.Buffer{r.k, r.v}[i-1], []freshRows{r.freshK, r.freshV}[i-1])
-			}
-		})
+		f.kvHead = b.Select(writer, b.WorkgroupID(0), f.kvHead)
 	}
 	if rows == 1 {
 		if !r.wide {
-			b.If(r.makes(1), func() { makeRow(b.U32(0), r.at, b.Bool(true), 2, 1) })
+			b.If(r.makes(1), func() { f.row(b.U32(0), r.at, b.Bool(true), 2, 1) })
 			return
 		}
 		for chain := 2; chain > 0; chain-- {
-			b.If(r.makes(chain), func() { makeRow(b.U32(0), r.at, b.Bool(true), chain) })
+			b.If(r.makes(chain), func() { f.row(b.U32(0), r.at, b.Bool(true), chain) })
 		}
 		return
 	}
 	first := b.Mod(b.Add(b.SubgroupID(), r.subgroups-r.share%r.subgroups), r.subgroups) // other subgroups than those of q
-	each(first, rows, func(i kernel.Value) {
+	r.each(first, rows, func(i kernel.Value) {
 		i = r.ofRun(i)
 		pos, slot := r.pos.Load(kernel.U32, i), r.attentionArgs.slot.Load(kernel.U32, i)
-		makeRow(i, pos, b.And(b.Lt(i, r.attentionArgs.rows), b.Eq(slot, r.slot)), 2, 1)
+		f.row(i, pos, b.And(b.Lt(i, r.attentionArgs.rows), b.Eq(slot, r.slot)), 2, 1)
+	})
+}
+
+// row makes chains of row i, whose position is pos, if the split attends to it or the writer puts it away.
+func (f *freshMaker) row(i, pos, visible kernel.Value, chains ...int) {
+	b := f.b
+	attended := b.And(visible, b.And(b.Ge(pos, f.lo), b.Lt(pos, f.hi)))
+	own := b.And(b.Eq(i, f.splitRun.row), b.Lt(f.kvHead, f.kvHeads))
+	if f.splitRun.writer() {
+		attended = b.And(b.Not(f.writer), attended)
+	}
+	b.If(b.Or(b.And(f.writer, own), attended), func() {
+		f.maker.at = pos
+		r := freshHead{freshMaker: f, i: i, own: own}
+		r.head = b.Add(b.Mul(i, f.kvHeads), f.kvHead)
+		r.part = f.caches.part(b, f.slot, pos)
+		r.within = func() kernel.Value { return f.caches.within(b, pos) }
+		r.cached = b.Add(b.Mul(f.caches.place(b, r.part, pos), f.kvHeads), f.kvHead)
+		for _, chain := range chains {
+			r.put(chain, []*kernel.Buffer{f.k, f.v}[chain-1], []freshRows{f.freshK, f.freshV}[chain-1])
+		}
+	})
+}
+
+// freshHead is a head of a row of the step, of k or of v.
+type freshHead struct {
+	*freshMaker
+	i, own kernel.Value        // the row, and whether it is the workgroup's
+	head   kernel.Value        // among those of all rows
+	part   kernel.Value        // of the caches
+	within func() kernel.Value // of its rows, the row's
+	cached kernel.Value        // the head in the caches
+}
+
+// put makes the head of a chain, for the cache and for the split.
+func (r *freshHead) put(chain int, cache *kernel.Buffer, fresh freshRows) {
+	b, m, format := r.b, &r.maker, r.scaled()
+	accesses := r.headDim / m.vec
+	var scales kernel.Value
+	if format != nil {
+		scales = b.Add(r.scalesOf(b, r.part, r.kvHead), r.within())
+	}
+	m.make(r.chains[chain], r.head, func(j, v kernel.Value) {
+		var scale kernel.Value
+		switch {
+		case r.kv == ir.F16:
+			v = packHalves(b, v)
+		case format != nil:
+			v, scale = format.round(b, v)
+		}
+		store := func() {
+			i := b.Mul(r.cached, accesses)
+			if format != nil {
+				i = r.caches.behind(b, r.part, r.kvHeads, r.headWidth, i, m.vec*r.format.bits)
+			}
+			format.store(cache, b.Add(i, j), v)
+			if format != nil {
+				storeScale(b, cache, scales, r.caches.rows(), j, scale)
+			}
+		}
+		keep := func() {
+			i := r.inRun(r.i)
+			fresh.elems.Store(b.Add(b.Mul(i, accesses), j), v)
+			if format != nil {
+				ofBlock(b, j, func(block kernel.Value) { fresh.scales.Store(b.Add(b.Mul(i, r.headDim/scaled), block), scale) })
+			}
+		}
+		if r.splitRun.writer() {
+			b.IfElse(r.writer, store, keep)
+			return
+		}
+		part := b.Eq(b.Div(j, accesses/r.sharers()), b.Mod(b.WorkgroupID(0), r.sharers()))
+		b.If(b.And(b.And(r.writer, r.own), part), store)
+		keep()
 	})
 }
 

@@ -5,7 +5,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // laneSums are rangeSums of a processor, of 16 positions at a time. Lanes have dims of the head there. Each has a part
@@ -25,7 +24,7 @@ const laneRegisters = 16
 
 // onLanes reports whether lanes have dims of the head.
 func (k *splitKernel) onLanes(t *target.Target) bool {
-	return t.Backend == plans.CPU && k.headDim%lanesWide == 0
+	return t.LaneRows && k.headDim%lanesWide == 0
 }
 
 // freshOnLanes reports whether there is a kernel that makes heads, too, where lanes have dims of them: one workgroup

@@ -140,7 +140,10 @@ func matchHeads(s *site.Site) (*headsGroup, bool) {
 
 // add appends op to the chain that ends in its operand.
 func (h *headsGroup) add(op *ir.Op) bool {
-	x := op.Args[0]
+	x, take := op.Args[0], headSteps[op.Kind.Name]
+	if take == nil {
+		return false
+	}
 	i := slices.IndexFunc(h.chains, func(c *headChain) bool { return c.last == x && c.cache == nil && !c.half })
 	if i >= 0 && h.chains[i].turns && op.Kind.Name != "kvwrite" && op.Kind.Name != "half" {
 		return false
@@ -149,52 +152,72 @@ func (h *headsGroup) add(op *ir.Op) bool {
 		i = len(h.chains)
 		h.chains = append(h.chains, &headChain{x: x, parts: 1, last: x})
 	}
-	c := h.chains[i]
-	switch op.Kind.Name {
-	case "head_slice":
-		if c.last != c.x {
-			return false
-		}
-		c.parts, c.part = op.Attrs.Int("parts"), op.Attrs.Int("part")
-		c.last = op.Result
-		return h.sameDim(op.Attrs.Int("head_dim"))
-	case "rmsnorm":
-		if c.norm || h.norm != nil && h.norm.Attrs.Float("eps") != op.Attrs.Float("eps") {
-			return false
-		}
-		h.norm, c.norm, c.after = op, true, c.rope
-		c.last = op.Result
-		if len(op.Args) > 1 {
-			c.gain = op.Args[1]
-		}
-		return (c.gain == nil || c.gain.Type.DType == ir.F32 && int(c.gain.Type.Last()) == op.Attrs.Int("group")) && h.sameDim(op.Attrs.Int("group"))
-	case "rope":
-		if c.rope || h.rope != nil && (h.rope.Attrs.Str("kind") != op.Attrs.Str("kind") || h.rope.Attrs.Int("n_rot") != op.Attrs.Int("n_rot")) {
-			return false
-		}
-		h.rope, c.rope = op, true
-		c.last = op.Result
-		return h.sameDim(op.Attrs.Int("head_dim")) && site.Same(&h.pos, op.Args[1]) && h.rotateBy(c, op.Args[2])
-	case "half":
-		c.half, c.last = true, op.Result
-		return c.rope || c.turns // others have families of their own
-	case "hadamard":
-		c.turns, c.last = true, op.Result
-		return op.Attrs.Int("group") == scaled
-	case "kvwrite":
-		c.cache, c.kept = op.Args[3], keptOf(op, op.Args[3])
-		return site.Same(&h.pos, op.Args[1]) && site.Same(&h.slot, op.Args[2])
+	return take(h, h.chains[i], op)
+}
+
+// headSteps are the ops of chains.
+var headSteps = map[string]func(h *headsGroup, c *headChain, op *ir.Op) bool{
+	"head_slice": (*headsGroup).addSlice,
+	"rmsnorm":    (*headsGroup).addNorm,
+	"rope":       (*headsGroup).addRope,
+	"half":       (*headsGroup).addHalf,
+	"hadamard":   (*headsGroup).addHadamard,
+	"kvwrite":    (*headsGroup).addWrite,
+}
+
+func (h *headsGroup) addSlice(c *headChain, op *ir.Op) bool {
+	if c.last != c.x {
+		return false
 	}
-	return false
+	c.parts, c.part = op.Attrs.Int("parts"), op.Attrs.Int("part")
+	c.last = op.Result
+	return h.sameDim(op.Attrs.Int("head_dim"))
+}
+
+func (h *headsGroup) addNorm(c *headChain, op *ir.Op) bool {
+	if c.norm || h.norm != nil && h.norm.Attrs.Float("eps") != op.Attrs.Float("eps") {
+		return false
+	}
+	h.norm, c.norm, c.after = op, true, c.rope
+	c.last = op.Result
+	if len(op.Args) > 1 {
+		c.gain = op.Args[1]
+	}
+	return (c.gain == nil || c.gain.Type.DType == ir.F32 && int(c.gain.Type.Last()) == op.Attrs.Int("group")) && h.sameDim(op.Attrs.Int("group"))
+}
+
+func (h *headsGroup) addRope(c *headChain, op *ir.Op) bool {
+	if c.rope || h.rope != nil && (h.rope.Attrs.Str("kind") != op.Attrs.Str("kind") || h.rope.Attrs.Int("n_rot") != op.Attrs.Int("n_rot")) {
+		return false
+	}
+	h.rope, c.rope = op, true
+	c.last = op.Result
+	h.rotateBy(c, op.Args[2])
+	return h.sameDim(op.Attrs.Int("head_dim")) && site.Same(&h.pos, op.Args[1])
+}
+
+// addHalf rounds what was rotated or turned; other families round the rest.
+func (h *headsGroup) addHalf(c *headChain, op *ir.Op) bool {
+	c.half, c.last = true, op.Result
+	return c.rope || c.turns
+}
+
+func (h *headsGroup) addHadamard(c *headChain, op *ir.Op) bool {
+	c.turns, c.last = true, op.Result
+	return op.Attrs.Int("group") == scaled
+}
+
+func (h *headsGroup) addWrite(c *headChain, op *ir.Op) bool {
+	c.cache, c.kept = op.Args[3], keptOf(op, op.Args[3])
+	return site.Same(&h.pos, op.Args[1]) && site.Same(&h.slot, op.Args[2])
 }
 
 // rotateBy gives a chain its table, which is as wide as those of others.
-func (h *headsGroup) rotateBy(c *headChain, table *ir.Value) bool {
+func (h *headsGroup) rotateBy(c *headChain, table *ir.Value) {
 	if c.table = slices.Index(h.tables, table); c.table < 0 {
 		c.table = len(h.tables)
 		h.tables = append(h.tables, table)
 	}
-	return true
 }
 
 func (h *headsGroup) sameDim(d int) bool {
@@ -217,7 +240,7 @@ func (h *headsGroup) access(t *target.Target) int {
 	}
 	blocks := slices.ContainsFunc(h.chains, (*headChain).inBlocks)
 	for _, v := range []int{4, 2} {
-		if v == 4 && t.Backend == plans.CPU && !blocks && h.inRuns(2) || v == 2 && blocks {
+		if v == 4 && t.LaneRows && !blocks && h.inRuns(2) || v == 2 && blocks {
 			continue
 		}
 		if h.headDim%v == 0 && unit%v == 0 {

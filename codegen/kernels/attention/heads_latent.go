@@ -8,7 +8,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 // latentHeads describes the two parts of the heads of latent attention: elements of x, which may be normed, and behind
@@ -62,7 +61,7 @@ func matchLatent(s *site.Site) (*headsGroup, bool) {
 
 // addLatent adds the chain that ends in a join, nil if it is none of latent attention.
 func (h *headsGroup) addLatent(s *site.Site, join *ir.Op) *headChain {
-	if s.Target.Backend == plans.CPU {
+	if s.Target.FewKernels {
 		return nil
 	}
 	l := &latentHeads{ops: []*ir.Op{join}}

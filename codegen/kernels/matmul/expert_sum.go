@@ -79,7 +79,7 @@ func ExpertSumCandidates(s *site.Site) []site.Candidate {
 		return nil
 	}
 	a := site.AccessesOf(int(g.result.Type.Last()), s.Target)
-	g.loop = s.Target.FewKernels() && g.x != nil
+	g.loop = s.Target.FewKernels && g.x != nil
 	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("expert_sum %s v=%d%s", g.key(), a.Vec, rows.Key()),
 		Grid:   a.Grid(rows.Max),

@@ -337,7 +337,7 @@ func (r *gemvRun) orZero(v kernel.Value, j int) kernel.Value {
 
 // NormsRuns reports whether projections of few rows can take in the norm of runs of a row that linear reads.
 func NormsRuns(t *target.Target, norm, linear *ir.Op, rows int) bool {
-	if !isWeightedRuns(norm) || t.FewKernels() || !t.Dot {
+	if !isWeightedRuns(norm) || t.FewKernels || !t.Dot {
 		return false
 	}
 	k, w := int(norm.Result.Type.Last()), linear.Args[1]

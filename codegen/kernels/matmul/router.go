@@ -18,7 +18,7 @@ func RouterCandidates(s *site.Site) []site.Candidate {
 		}
 		k.route = true
 	}
-	if s.Target.FewKernels() && k.op.Attrs.Int("groups") == 0 {
+	if s.Target.FewKernels && k.op.Attrs.Int("groups") == 0 {
 		return nil // see routerLanes
 	}
 	var ok bool

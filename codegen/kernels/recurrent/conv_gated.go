@@ -60,7 +60,7 @@ func matchGatedConv(s *site.Site) *gatedConv {
 // gatedConvCandidates compute an element a lane. A row of the ring that a step reads is none that it writes.
 func gatedConvCandidates(s *site.Site) []site.Candidate {
 	g := matchGatedConv(s)
-	if g == nil || s.Target.FewKernels() {
+	if g == nil || s.Target.FewKernels {
 		return nil
 	}
 	rows, ok := site.ExtentOf(s, g.gate.Result)

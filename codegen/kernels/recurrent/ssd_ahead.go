@@ -11,7 +11,7 @@ import (
 
 // onAhead reports whether blocks are loaded ahead. The lane's rows of the state are whole units of four elements.
 func (k *ssdKernel) onAhead(t *target.Target) bool {
-	return !t.FewKernels() && !k.mixes && k.rows.Max > ssdBlock && k.held()%4 == 0 && k.heads*k.headDim%4 == 0 && k.block() <= k.lanes() &&
+	return !t.FewKernels && !k.mixes && k.rows.Max > ssdBlock && k.held()%4 == 0 && k.heads*k.headDim%4 == 0 && k.block() <= k.lanes() &&
 		k.aheadBytes() <= t.Shared
 }
 

@@ -17,7 +17,7 @@ func ArgmaxCandidates(s *site.Site) []site.Candidate {
 	if !ok {
 		return nil
 	}
-	if s.Target.FewKernels() {
+	if s.Target.FewKernels {
 		k.vec = 1
 	}
 	return []site.Candidate{k.candidate(s.Target)}

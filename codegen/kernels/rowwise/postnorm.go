@@ -37,7 +37,7 @@ func matchPostNorm(s *site.Site) postNorm {
 		norm, whole := ops[0], int(p.result.Type.Last())
 		ofRows := s.Group.Ops[0].Attrs.Int("group") == whole && norm.Attrs.Int("group") == whole
 		weighted := len(norm.Args) == 2 && norm.Args[1].Type.DType == ir.F32 && int(norm.Args[1].Type.Last()) == whole
-		if norm.Args[0] != p.result || slices.Contains(s.Group.Ops, other.Def) || !ofRows || !weighted || s.Target.FewKernels() {
+		if norm.Args[0] != p.result || slices.Contains(s.Group.Ops, other.Def) || !ofRows || !weighted || s.Target.FewKernels {
 			return postNorm{}
 		}
 		p.again, p.add2, p.result = norm, other, ops[1].Result

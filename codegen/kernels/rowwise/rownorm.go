@@ -37,7 +37,7 @@ func RowNormCandidates(s *site.Site) []site.Candidate {
 	}
 	width, group := int(op.Result.Type.Last()), op.Attrs.Int("group")
 	k := rowNormKernel{rows: rows, op: op, vec: site.Widest(group), exact: post.result != nil || slices.Contains(s.Outputs, op.Result), half: half, post: post, group: group,
-		wave: s.Target.Wave, loop: s.Target.FewKernels()}
+		wave: s.Target.Wave, loop: s.Target.FewKernels}
 	if tile != nil {
 		return k.tiled(s, tile)
 	}

@@ -37,7 +37,7 @@ type Extent struct {
 // kernels of many rows.
 func ExtentOf(s *Site, v *ir.Value) (Extent, bool) {
 	n := s.Program.Global(ir.StepN)
-	if s.Target.FewKernels() && n != nil && (v.Type.Shape[0] == 1 || s.Func.Rows == 1) {
+	if s.Target.FewKernels && n != nil && (v.Type.Shape[0] == 1 || s.Func.Rows == 1) {
 		return Extent{Max: 1, N: n, Run: 1, Exact: true}, true
 	}
 	if v.Type.Shape[0] != ir.T {

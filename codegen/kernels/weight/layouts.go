@@ -50,7 +50,7 @@ func Layouts(t *target.Target, p *ir.Program) (map[*ir.Value]string, error) {
 func interleaves(t *target.Target, w *ir.Value, experts bool) bool {
 	f, shape := rowsFormats[w.Type.DType], w.Type.Shape
 	switch {
-	case !t.LaneRows(), f == nil, len(shape) < 2, len(shape) > 3, int(w.Type.Last())%f.Cols != 0:
+	case !t.LaneRows, f == nil, len(shape) < 2, len(shape) > 3, int(w.Type.Last())%f.Cols != 0:
 		return false
 	case len(shape) == 3:
 		return experts && shape[1]%32 == 0 && w.Type.Last()%SuperElements == 0

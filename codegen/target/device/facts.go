@@ -11,13 +11,6 @@ import (
 // Processor: kernels are machine code of a processor, whose lanes are those of its vectors.
 func (t *Target) Processor() bool { return t.Backend == plans.CPU }
 
-// FewKernels: dispatches and loads are so cheap that saving some is not worth a kernel for each mix of ops, types and
-// sizes. Kernels leave open what they can and serve all models; they were lowered ahead (codegen/objects).
-func (t *Target) FewKernels() bool { return t.Processor() }
-
-// LaneRows: kernels have a row of the weights in each lane, which lie interleaved (layout.Rows16).
-func (t *Target) LaneRows() bool { return t.Processor() }
-
 // Assembled: an assembler makes machine code of kernels, which package sass reads.
 func (t *Target) Assembled() bool { return t.CUDA > 0 }
 

@@ -48,6 +48,15 @@ type Target struct {
 	UnsignedDot bool
 	// Tiles: processors multiply tiles of bf16 (AMX).
 	Tiles bool
+	// LaneRows: kernels have a row of the weights, which lie interleaved (layout.Rows16), or a dim of the head in each
+	// lane, and lanes load what lies in a row.
+	LaneRows bool
+	// FewKernels: dispatches and loads are so cheap that saving some is not worth a kernel for each mix of ops, types
+	// and sizes. Kernels leave open what they can and serve all models; they were lowered ahead (codegen/objects), none
+	// for steps wider than DecodeRows.
+	FewKernels bool
+	// ArgmaxPart is the least number of logits of a workgroup that shares a row with others; 0: not measured.
+	ArgmaxPart int
 	// Exact: x of many rows is not rounded to 8 bits for dot products of bytes, or to bf16 (Exactly).
 	Exact bool
 	// Brief: work that a workgroup does once is faster in fewer instructions, even with more registers, because the
@@ -125,7 +134,7 @@ const widestExact = 64
 
 // WidestExact is the rows of the widest exact step, of plans for many sequences.
 func (t *Target) WidestExact() int {
-	if t.Backend == plans.CPU {
+	if t.FewKernels {
 		return DecodeRows
 	}
 	return widestExact
