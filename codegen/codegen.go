@@ -53,6 +53,28 @@ func entriesOf(t *target.Target, maxRows int) []passes.Entry {
 	return list
 }
 
+// deviceOf is what passes know of the target.
+func deviceOf(t *target.Target) passes.Device {
+	d := passes.Device{Matrices: t.HasMatrices(), Apart: t.FewKernels, Queues: t.Queues(), Overlaps: t.Overlaps(), Widest: target.DecodeRows, Kernels: onTarget{t}}
+	d.FloatsApart.Rows, d.FloatsApart.Work = strategy.FloatsApart(t)
+	return d
+}
+
+// onTarget answers what kernels of a target compute.
+type onTarget struct{ *target.Target }
+
+func (t onTarget) Computes(p *ir.Program, f *ir.Func, g *ir.Group) bool {
+	return t.IsHost() || len(strategy.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(f.Uses()), Target: t.Target})) > 0
+}
+
+func (t onTarget) Unites(f *ir.Func, down, shared *ir.Op) bool {
+	return matmul.Unites(t.Target, f.Rows, down, shared)
+}
+
+func (t onTarget) NormsRuns(norm, linear *ir.Op, rows int) bool {
+	return matmul.NormsRuns(t.Target, norm, linear, rows)
+}
+
 // Table returns all passes for the target, in order; SelectKernels takes each family's best guess.
 func Table(t *target.Target, maxRows int) []passes.Pass {
 	return passTable(t, maxRows, func(p *ir.Program) error {
@@ -64,21 +86,7 @@ func Table(t *target.Target, maxRows int) []passes.Pass {
 // passTable returns all passes for the target, in order, of which the one that chooses kernels runs
 // choose.
 func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) error) []passes.Pass {
-	list := passes.Table(entriesOf(t, maxRows), passes.Device{Matrices: t.HasMatrices(), Apart: t.FewKernels, Columns: t.Fragments, Beside: t.Queues(), Early: func(f *ir.Func) ir.Early { return overlapOf(t, f) },
-		Widest: target.DecodeRows,
-		Unites: func(f *ir.Func, down *ir.Op, shared []*ir.Op) bool {
-			if f.Class != ir.ExactStep {
-				return false
-			}
-			if len(shared) == 0 {
-				return matmul.Unites(t, f.Rows, down, nil)
-			}
-			return matmul.Unites(t, f.Rows, down, shared[0])
-		},
-		NormsRuns: func(norm, linear *ir.Op, rows int) bool { return matmul.NormsRuns(t, norm, linear, rows) },
-		Computes: func(p *ir.Program, f *ir.Func, g *ir.Group) bool {
-			return t.IsHost() || len(strategy.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(f.Uses()), Target: t})) > 0
-		}})
+	list := passes.Table(entriesOf(t, maxRows), deviceOf(t))
 	list = slices.Insert(list, 0, passes.Pass{Name: "LayWeights", Doc: "every weight gets the layout that the target's kernels read", Stage: ir.Fuse,
 		Run: func(p *ir.Program) error { return weight.Lay(t, p) }})
 	at := slices.IndexFunc(list, func(p passes.Pass) bool { return p.Stage > ir.Fuse })

@@ -5,8 +5,8 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels"
-	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
@@ -17,7 +17,7 @@ func (e *emitter) overlap() {
 	type site struct{ entry, name string }
 	late := map[site]bool{}
 	for _, f := range e.p.Funcs {
-		when := overlapOf(e.t, f)
+		when := passes.EarlyOf(f, e.t.Overlaps())
 		entry, _ := tuning.Variant(f.Name)
 		for i, g := range f.Groups {
 			c := e.chosen[g]
@@ -47,18 +47,6 @@ func earlyLoads(g *ir.Group, c, before *kernels.Candidate) []bool {
 		list[i] = !constant(o.Value) && !written[o.Value] && (o.Value.Def == nil || !slices.Contains(g.Ops, o.Value.Def))
 	}
 	return list
-}
-
-// overlapOf returns how dispatches of a function begin that begin early. In a step of few rows weights are most of what
-// a dispatch reads, so it loads some before it waits.
-func overlapOf(t *target.Target, f *ir.Func) ir.Early {
-	switch {
-	case !t.Overlaps():
-		return ir.NotEarly
-	case f.IsDecode():
-		return ir.LoadsFirst
-	}
-	return ir.WaitsFirst
 }
 
 // constant reports whether no dispatch writes a value.

@@ -140,14 +140,6 @@ func oneType(projections ...*ir.Op) bool {
 	return true
 }
 
-// apartRows and apartWork are the least rows, and products of all rows, of projections of a few bits that stay apart
-// from those in float32 on devices with Columns: fewer take less time in one dispatch with them than a second dispatch
-// does. Measured: docs/lab/hybrids.md.
-const (
-	apartRows = 4
-	apartWork = 1 << 27
-)
-
 // alike reports whether the projections of a and b may share a kernel.
 func alike(f *ir.Func, d Device, a, b *ir.Group) bool {
 	precise := func(g *ir.Group) bool { return g.Ops[0].Args[1].Type.DType == ir.F32 }
@@ -160,7 +152,8 @@ func alike(f *ir.Func, d Device, a, b *ir.Group) bool {
 			work += int64(rows) * int64(w.Shape[0]) * int64(w.Last())
 		}
 	}
-	return f.Exact(a.Ops[0].Result) && !(d.Columns && rows >= apartRows && work >= apartWork)
+	least := d.FloatsApart
+	return f.Exact(a.Ops[0].Result) && !(least.Rows > 0 && rows >= least.Rows && work >= least.Work)
 }
 
 // fuseNorm moves a norm of whole rows into the dispatches that read it, if all of
@@ -179,7 +172,7 @@ func fuseNorm(f *ir.Func, d Device) error {
 		norm := g.Ops[0]
 		if perHead(norm) {
 			linear := only(uses, norm.Result, "linear")
-			if linear == nil || !f.Exact(norm.Result) || !d.NormsRuns(norm, linear, rowsOf(f, norm.Result)) {
+			if linear == nil || !f.Exact(norm.Result) || !d.Kernels.NormsRuns(norm, linear, rowsOf(f, norm.Result)) {
 				continue
 			}
 		}

@@ -51,7 +51,7 @@ func fuseRing(p *ir.Program, d Device) error {
 		uses := f.Uses()
 		for _, op := range f.Ops() {
 			if op.Kind.Name == "conv1d" && f.Exact(op.Result) && aroundConv(uses, op) != nil {
-				joinIf(f, op, withProjection(uses, groupOf(f, op)), func(g *ir.Group) bool { return d.Computes(p, f, g) })
+				joinIf(f, op, withProjection(uses, groupOf(f, op)), func(g *ir.Group) bool { return d.Kernels.Computes(p, f, g) })
 			}
 		}
 		return nil

@@ -75,11 +75,15 @@ func fuseExperts(f *ir.Func, d Device) error {
 			continue
 		}
 		merge(f, slices.Concat([]*ir.Op{top}, x.up, x.biases, x.shared, x.squares)...)
-		if len(x.downBias) == 0 && d.Unites != nil && d.Unites(f, x.down[0], x.sharedDown) {
+		if len(x.downBias) == 0 && f.Class == ir.ExactStep && d.Kernels.Unites(f, x.down[0], x.sharedDown) {
 			merge(f, slices.Concat([]*ir.Op{x.route, x.sum}, x.tail)...)
 			continue
 		}
-		merge(f, slices.Concat([]*ir.Op{x.route}, x.down, []*ir.Op{x.sum}, x.downBias, x.sharedDown, x.tail)...)
+		group := slices.Concat([]*ir.Op{x.route}, x.down, []*ir.Op{x.sum}, x.downBias)
+		if x.sharedDown != nil {
+			group = append(group, x.sharedDown)
+		}
+		merge(f, append(group, x.tail...)...)
 	}
 	return nil
 }
@@ -90,7 +94,7 @@ type experts struct {
 	route, sum       *ir.Op
 	biases, downBias []*ir.Op // of gate and up, and of down
 	shared           []*ir.Op // what up is, of the shared expert
-	sharedDown       []*ir.Op // its down projection
+	sharedDown       *ir.Op   // its down projection; nil where there is none
 	tail             []*ir.Op // what adds it and the residual to the sum
 	squares          []*ir.Op // what activates up where there is no gate
 }
@@ -199,7 +203,7 @@ func (x *experts) findShared(f *ir.Func, uses map[*ir.Value][]*ir.Op) {
 	if gated != (len(up) == 2) || activationOf(up, uses, func(op *ir.Op) *ir.Value { return op.Result }) != act {
 		return
 	}
-	if x.shared, x.sharedDown = up, []*ir.Op{down}; gated {
+	if x.shared, x.sharedDown = up, down; gated {
 		x.shared = append(x.shared, act)
 	} else {
 		x.squares = append(x.squares, act)

@@ -21,7 +21,7 @@ var goldenEntries = []Entry{{Decode, 1, 1, ir.ExactStep}, ReadsPrompts(Prefill, 
 // PASS-CASE.txtar. What a pass finds is not always the end of a stage, so in.zir
 // may be of an earlier one than the pass's.
 func TestGolden(t *testing.T) {
-	for _, pass := range Table(goldenEntries, Device{NormsRuns: wholeGain, Computes: writesOnce, Beside: true, Early: decodesLoad, Widest: 8}) {
+	for _, pass := range Table(goldenEntries, Device{Kernels: goldenKernels{}, Queues: true, Overlaps: true, Widest: 8}) {
 		files, err := filepath.Glob("testdata/" + pass.Name + "*.txtar")
 		if err != nil || len(files) == 0 {
 			t.Errorf("pass %s has no golden (%v)", pass.Name, err)
@@ -32,13 +32,19 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// wholeGain has norms of runs taken in that have a gain for each element.
-func wholeGain(norm, _ *ir.Op, _ int) bool {
+// goldenKernels are kernels of no device.
+type goldenKernels struct{}
+
+// Unites: no experts are united.
+func (goldenKernels) Unites(*ir.Func, *ir.Op, *ir.Op) bool { return false }
+
+// NormsRuns has norms of runs taken in that have a gain for each element.
+func (goldenKernels) NormsRuns(norm, _ *ir.Op, _ int) bool {
 	return len(norm.Args) == 2 && norm.Args[1].Type.Last() == norm.Result.Type.Last()
 }
 
-// writesOnce has kernels of groups that write at most one ring, at the rows of the widest exact step.
-func writesOnce(_ *ir.Program, f *ir.Func, g *ir.Group) bool {
+// Computes has kernels of groups that write at most one ring, at the rows of the widest exact step.
+func (goldenKernels) Computes(_ *ir.Program, f *ir.Func, g *ir.Group) bool {
 	writes := 0
 	for _, op := range g.Ops {
 		if op.Kind.Name == "conv_write" {
@@ -46,14 +52,6 @@ func writesOnce(_ *ir.Program, f *ir.Func, g *ir.Group) bool {
 		}
 	}
 	return f.Rows == 8 && f.Class == ir.ExactStep && writes < 2
-}
-
-// decodesLoad has dispatches begin early, as on a device that can have that.
-func decodesLoad(f *ir.Func) ir.Early {
-	if f.IsDecode() {
-		return ir.LoadsFirst
-	}
-	return ir.WaitsFirst
 }
 
 func golden(t *testing.T, pass Pass, file string) {

@@ -32,7 +32,7 @@ func joinIf(f *ir.Func, op *ir.Op, group []*ir.Op, computed func(g *ir.Group) bo
 func (d Device) computesAtAnyWidth(p *ir.Program, f *ir.Func, g *ir.Group) bool {
 	widest := *f
 	widest.Rows, widest.Run, widest.Class = d.Widest, d.Widest, ir.ExactStep
-	return d.Computes(p, &widest, g)
+	return d.Kernels.Computes(p, &widest, g)
 }
 
 // withSlices adds the slices that only the ops of a group read.

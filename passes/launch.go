@@ -13,14 +13,11 @@ import (
 // the stage is on queue 0, and launched last (docs/lab/hybrids.md). A lone dispatch begins early behind a lone one, if
 // the device can have it so.
 func orderLaunches(f *ir.Func, d Device) {
-	early := ir.NotEarly
-	if d.Early != nil {
-		early = d.Early(f)
-	}
+	early := EarlyOf(f, d.Overlaps)
 	var list []*ir.Group
 	lone := false // the stage before has one dispatch
 	for _, stage := range stagesOf(f) {
-		if d.Beside {
+		if d.Queues {
 			stage = spread(f, stage)
 		}
 		for _, g := range stage {

@@ -69,23 +69,43 @@ type Device struct {
 	// Apart: dispatches are so cheap that saving some is not worth a kernel for each mix of weight types. Each
 	// projection is a dispatch, except that gate and up of a GLU share one if they have one type.
 	Apart bool
-	// Columns: several rows (few) are multiplied by weights of a few bits together, in kernels that take no others:
-	// float32 weights stay beside them.
-	Columns bool
-	// Beside: dispatches of a stage run side by side, on a queue each, so one may use units that others leave idle.
-	Beside bool
-	// Early returns how dispatches of f begin that begin early; nil: none do.
-	Early func(f *ir.Func) ir.Early
+	// FloatsApart: projections of so many rows (few) and so many products or more are multiplied together in kernels
+	// that take no weights in float32, which stay beside them; zero rows: none are.
+	FloatsApart struct {
+		Rows int
+		Work int64
+	}
+	// Queues: dispatches of a stage run side by side, on a queue each, so one may use units that others leave idle.
+	Queues bool
+	// Overlaps: a dispatch may begin while the one before it runs.
+	Overlaps bool
 	// Widest is the rows of the widest exact step.
-	Widest int
-	// Unites reports whether the down projection of experts has a kernel in f that reads the weights of an expert once
-	// for all rows, and whose results are those of narrower steps, as are those of the shared expert's, of which there
-	// is one at most. Nil: none has.
-	Unites func(f *ir.Func, down *ir.Op, shared []*ir.Op) bool
-	// NormsRuns reports whether a linear op of rows rows (few) can take in the norm over runs that it reads.
-	NormsRuns func(norm, linear *ir.Op, rows int) bool
+	Widest  int
+	Kernels Kernels
+}
+
+// Kernels answers what kernels of the device compute. It changes nothing.
+type Kernels interface {
 	// Computes reports whether a kernel that is worth considering computes g, a group of f.
-	Computes func(p *ir.Program, f *ir.Func, g *ir.Group) bool
+	Computes(p *ir.Program, f *ir.Func, g *ir.Group) bool
+	// Unites reports whether the down projection of experts has a kernel in f that reads the weights of an expert once
+	// for all rows, and whose results are those of narrower steps, as are those of the shared expert's; shared is nil
+	// if there is none.
+	Unites(f *ir.Func, down, shared *ir.Op) bool
+	// NormsRuns reports whether a linear op of rows rows (few) can take in the norm over runs that it reads.
+	NormsRuns(norm, linear *ir.Op, rows int) bool
+}
+
+// EarlyOf returns how dispatches of f begin that begin early on a device, which overlaps them or not. In a step of few
+// rows weights are most of what a dispatch reads, so it loads some before it waits.
+func EarlyOf(f *ir.Func, overlaps bool) ir.Early {
+	switch {
+	case !overlaps:
+		return ir.NotEarly
+	case f.IsDecode():
+		return ir.LoadsFirst
+	}
+	return ir.WaitsFirst
 }
 
 // Table returns the passes of this package in order; the passes of stage
@@ -125,10 +145,10 @@ func Table(entries []Entry, d Device) []Pass {
 		{"NameSites", "every dispatch gets a name from its weights and ops", ir.Fuse, nameSites},
 		{"AssignStages", "independent dispatches share a stage; a barrier stands between stages", ir.Schedule, each(func(f *ir.Func) error {
 			assignStages(f)
-			if d.Beside && f.Class == ir.PromptStep {
+			if d.Queues && f.Class == ir.PromptStep {
 				fillStages(f)
 			}
-			if d.Beside && f.Class == ir.ExactStep {
+			if d.Queues && f.Class == ir.ExactStep {
 				inTurn(f)
 			}
 			return nil

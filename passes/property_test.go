@@ -181,7 +181,7 @@ func TestOrderLaunches(t *testing.T) {
 		p := randomProgram(t)
 		f := p.Funcs[0]
 		f.Class = rapid.SampledFrom([]ir.StepClass{ir.PromptStep, ir.ExactStep}).Draw(t, "class")
-		d := Device{Beside: rapid.Bool().Draw(t, "beside"), Early: func(*ir.Func) ir.Early { return ir.LoadsFirst }}
+		d := Device{Queues: rapid.Bool().Draw(t, "queues"), Overlaps: true}
 		p.Stage = ir.Schedule
 		assignStages(f)
 		before := stagesOf(f)
@@ -199,12 +199,12 @@ func TestOrderLaunches(t *testing.T) {
 				if !slices.Contains(was, g) || len(was) != len(list) || g.Waits != n {
 					t.Errorf("group %s, %s: in another stage, or waits for less than all before", g.Name, g.Order)
 				}
-				if want := last == 0 && n > 0 && len(after[n-1]) == 1; (g.Early == ir.LoadsFirst) != want {
+				if want := last == 0 && n > 0 && len(after[n-1]) == 1; (g.Early == EarlyOf(f, true)) != want {
 					t.Errorf("group %s begins early: %t, want %t", g.Name, !want, want)
 				}
 				queue := i
 				switch {
-				case !d.Beside:
+				case !d.Queues:
 					queue = 0
 				case f.Class == ir.ExactStep:
 					queue = (i + 1) % len(list)
@@ -213,9 +213,9 @@ func TestOrderLaunches(t *testing.T) {
 					t.Errorf("group %s, number %d of %d: queue %d, want %d", g.Name, i, len(list), g.Queue, queue)
 				}
 				switch {
-				case !d.Beside && g != was[i], d.Beside && f.Class == ir.ExactStep && g != was[(i+1)%len(list)]:
+				case !d.Queues && g != was[i], d.Queues && f.Class == ir.ExactStep && g != was[(i+1)%len(list)]:
 					t.Errorf("group %s is launched as number %d of %d", g.Name, i, len(list))
-				case d.Beside && f.Class == ir.PromptStep && i > 0 && workOf(f, list[i-1]) < workOf(f, g):
+				case d.Queues && f.Class == ir.PromptStep && i > 0 && workOf(f, list[i-1]) < workOf(f, g):
 					t.Errorf("group %s is launched behind less work", g.Name)
 				}
 			}
@@ -230,7 +230,7 @@ func TestWideStage(t *testing.T) {
 		for range 3 * ir.Queues {
 			f.Groups = append(f.Groups, &ir.Group{})
 		}
-		orderLaunches(f, Device{Beside: true})
+		orderLaunches(f, Device{Queues: true})
 		count := map[int]int{}
 		for _, g := range f.Groups {
 			count[g.Queue]++

@@ -69,7 +69,7 @@ func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block, least int) {
 // the rows of a tile, and the granularity of their parts. The number is 1 if no family takes parts.
 func TiledSplits(s *kernels.Site, op *ir.Op) (n, rows, block int) {
 	for _, w := range kernels.Wants(s) {
-		if w.Tiles > 0 && (w.Family != "attention_wgmma" || s.Func.Rows >= wgmmaRows) {
+		if w.Tiles > 0 && (w.Family != "attention_wgmma" || s.Func.Rows >= s.Target.Thresholds.WgmmaRows) {
 			block = max(splitBlock, w.TileKV)
 			return max(1, min(s.Target.Units/w.Tiles, maxSplits, reach(op, s.Program.Ctx)/block)), w.TileRows, block
 		}
@@ -88,6 +88,24 @@ func reach(op *ir.Op, ctx int) int {
 // ArgmaxParts returns the number of workgroups that share so many logits of a row.
 func ArgmaxParts(logits int, t *target.Target) int {
 	return max(1, min(logits/cmp.Or(t.ArgmaxPart, argmaxSplit), maxSplits))
+}
+
+// Besides reports whether a delta rule of one row, of so many heads, has the projection of its gate beside it: where
+// the rule leaves half of the units or more. That was measured through CUDA only, of 32 heads on 132 units
+// (docs/lab/hybrids.md).
+func Besides(t *target.Target, heads int) bool { return t.Overlaps() && 2*heads <= t.Units }
+
+// FloatsApart returns the least rows of an exact step, and products of all of them, of projections of a few bits that do
+// not share a dispatch with some in float32: what was measured or, where matrices multiply them, from two tiles of rows
+// on, since kernels of both take weights apart for each tile anew.
+func FloatsApart(t *target.Target) (rows int, work int64) {
+	switch apart := t.Thresholds.Apart; {
+	case !t.Fragments:
+		return 0, 0
+	case apart.Rows > 0:
+		return apart.Rows, apart.Work
+	}
+	return 2 * target.DecodeRows, 0
 }
 
 // Chunks reports whether the delta rule of so many rows is computed chunk by chunk.

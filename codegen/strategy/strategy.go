@@ -26,8 +26,8 @@ func Candidates(s *kernels.Site) []kernels.Candidate { return Rank(s, kernels.Ca
 // order of their table.
 func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
 	offers = slices.DeleteFunc(offers, func(c kernels.Candidate) bool {
-		return tooFew(c.Family, c.Rows) || tooWide(s, &c) || c.Ring != nil && c.Ring.Stages != ringStages(s.Target, c.Ring) ||
-			c.Kept > keptElements && s.Target.AMD == nil || c.Timed && !timed(s)
+		return tooFew(s.Target, c.Family, c.Rows) || tooWide(s, &c) || c.Ring != nil && c.Ring.Stages != ringStages(s.Target, c.Ring) ||
+			c.Kept > keptElements && s.Target.AMD == nil || c.Timed && !s.Target.Thresholds.Timed
 	})
 	if s.Target.CUDA == 0 { // of these only that backend's were measured
 		offers = slices.DeleteFunc(offers, func(c kernels.Candidate) bool { return c.AtOnce })
@@ -38,33 +38,44 @@ func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
 	return rank(s, offers).list()
 }
 
-// timed reports whether to consider shapes that only measured times can rank. On targets where none was found to be
-// best, each would be one more to ask a compiler about, or to time.
-func timed(s *kernels.Site) bool { return s.Target.CUDA >= timedFrom }
+// fixedRows is the least number of rows of x for which gemm_fixed is considered: that of the device or, if none was
+// measured, half of the rows that its matrices have room for.
+func fixedRows(t *target.Target) int { return cmp.Or(t.Thresholds.FixedRows, target.DecodeRows/2) }
 
 // tooFew reports whether a family computes so many rows of x, but others do it faster.
-func tooFew(family string, rows int) bool { return family == "gemm_fixed" && rows < fixedFrom }
+func tooFew(t *target.Target, family string, rows int) bool {
+	return family == "gemm_fixed" && rows < fixedRows(t)
+}
 
 // tooWide reports whether a projection would take in the gated convolution behind it for so many columns that
 // gemm_fixed, which has no convolution, may be faster.
 func tooWide(s *kernels.Site, c *kernels.Candidate) bool {
-	return c.Family == "gemv" && c.Rows > convolvedColumns && slices.ContainsFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == "conv1d" })
+	return c.Family == "gemv" && c.Rows >= fixedRows(s.Target) && slices.ContainsFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == "conv1d" })
 }
 
+const (
+	// ringSubgroups is the number of subgroups for which a unit has registers, of workgroups with a ring.
+	ringSubgroups = 16
+	// driverShared is the bytes of shared memory that CUDA takes for each workgroup.
+	driverShared = 1 << 10
+)
+
 // ringStages returns the tiles of the longest ring for which a unit holds as many workgroups as its registers allow. It
-// bounds shared memory by what is fast and the ring by ringMost.
+// bounds shared memory by what is fast and the ring by what was measured; where nothing was, there is no ring.
 func ringStages(t *target.Target, r *site.Ring) int {
 	shared := t.SharedOptIn
 	if t.SharedFast > 0 {
 		shared = min(shared, t.SharedFast)
 	}
 	workgroups := max(1, ringSubgroups/r.Subgroups)
-	return min(ringMost, (shared/workgroups-driverShared-r.Besides)/r.Bytes)
+	return min(t.Thresholds.RingMost, (shared/workgroups-driverShared-r.Besides)/r.Bytes)
 }
 
-// tooShort reports whether expert_down would have an x in fixed point for rows so short that it gains nothing.
+// tooShort reports whether expert_down would round x to fixed point for rows of which a lane has one unit, so that it
+// gains nothing but where workgroups load ahead. For the 35B's rows of 512 elements it made no difference on an H200
+// through Vulkan (docs/lab/experts.md).
 func tooShort(t *target.Target, w *kernels.Rewrite) bool {
-	return w.Family == "expert_down" && w.Units < downFrom && t.CUDA == 0
+	return w.Family == "expert_down" && w.Units < 2 && !t.LoadsEarly()
 }
 
 func rank(s *kernels.Site, offers []kernels.Candidate) *ranking {
@@ -120,10 +131,30 @@ func (r *ranking) sort(family string) {
 	})
 }
 
+// roomFirst puts the form of attention of several rows first that leaves room.
+func roomFirst(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
+	room := s.Target.Thresholds.Room
+	if s.Func.Rows < room.Rows || !slices.ContainsFunc(s.Group.Ops, func(op *ir.Op) bool {
+		return op.Kind.Name == "attention_split" && op.Attrs.Int("head_dim") <= room.Head
+	}) {
+		return offers
+	}
+	slices.SortStableFunc(offers, func(a, b kernels.Candidate) int {
+		is := func(c kernels.Candidate) int {
+			if c.Room == room.Lanes {
+				return 0
+			}
+			return 1
+		}
+		return is(a) - is(b)
+	})
+	return offers
+}
+
 // attention decides between attention_wgmma and attention_coop.
 func (r *ranking) attention() {
 	switch {
-	case r.rows < wgmmaRows:
+	case r.rows < r.t.Thresholds.WgmmaRows:
 		r.of["attention_wgmma"] = nil
 	case len(r.of["attention_wgmma"]) > 0:
 		r.of["attention_coop"] = nil
@@ -209,7 +240,7 @@ func Wants(s *kernels.Site) []kernels.Rewrite {
 		switch {
 		case w.Tiling != nil:
 			rivals = append(rivals, w)
-		case !tooFew(w.Family, w.Rows) && !tooShort(s.Target, &w):
+		case !tooFew(s.Target, w.Family, w.Rows) && !tooShort(s.Target, &w):
 			list = append(list, w)
 		}
 	}

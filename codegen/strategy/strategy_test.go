@@ -130,17 +130,24 @@ func TestWorkspaces(t *testing.T) {
 }
 
 // TestAttentionLeavesRoom holds which attention has a form that leaves room as the best guess: that of three rows and
-// more, of heads that were measured.
+// more, of heads and on the device that were measured.
 func TestAttentionLeavesRoom(t *testing.T) {
 	for _, c := range []struct {
+		target     string
 		op         string
 		rows, head int
 		first      int // lanes that there is room for
 	}{
-		{"attention_split", 8, 128, 512}, {"attention_split", 4, 64, 512}, {"attention_split", 2, 128, 0}, {"attention_split", 8, 256, 0}, {"linear", 8, 128, 0},
+		{"sm_90-cuda", "attention_split", 8, 128, 512}, {"sm_90-cuda", "attention_split", 4, 64, 512},
+		{"sm_90-cuda", "attention_split", 2, 128, 0}, {"sm_90-cuda", "attention_split", 8, 256, 0}, {"sm_90-cuda", "linear", 8, 128, 0},
+		{"sm_100-cuda", "attention_split", 8, 128, 0}, // which was not measured
 	} {
 		op := &ir.Op{Kind: ir.LookupOp(c.op), Attrs: ir.Attrs{{Name: "head_dim", Value: int64(c.head)}}}
-		s := &kernels.Site{Target: &target.Target{}, Func: &ir.Func{Rows: c.rows, Class: ir.ExactStep}, Group: &ir.Group{Ops: []*ir.Op{op}}}
+		on, err := target.Lookup(c.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &kernels.Site{Target: on, Func: &ir.Func{Rows: c.rows, Class: ir.ExactStep}, Group: &ir.Group{Ops: []*ir.Op{op}}}
 		var rooms []int
 		for _, k := range strategy.Rank(s, []kernels.Candidate{{}, {Room: 512}, {Room: 768}}) {
 			rooms = append(rooms, k.Room)
@@ -167,6 +174,10 @@ func TestFewRows(t *testing.T) {
 	}{
 		{"sm_90", 2, []kernels.Candidate{{Family: "gemv", Rows: 2}, {Family: "gemm_fixed", Rows: 2}}, 1},
 		{"sm_90", 4, []kernels.Candidate{{Family: "gemv", Rows: 4}, {Family: "gemm_fixed", Rows: 4}}, 2},
+		{"sm_90", 3, []kernels.Candidate{{Family: "gemv", Rows: 3}, {Family: "gemm_fixed", Rows: 3}}, 2},
+		{"sm_80-cuda", 3, []kernels.Candidate{{Family: "gemv", Rows: 3}, {Family: "gemm_fixed", Rows: 3}}, 1}, // not half of a matrix
+		{"sm_80-cuda", 4, []kernels.Candidate{{Family: "gemv", Rows: 4}, {Family: "gemm_fixed", Rows: 4}}, 2},
+		{"sm_100-cuda", 1, []kernels.Candidate{{Family: "gemv"}, {Family: "gemv", Timed: true}}, 1},
 		{"sm_90", 512, []kernels.Candidate{{Family: "gemv", Rows: 1}, {Family: "gemm_fixed", Rows: 1}}, 1},
 		{"sm_90", 8, []kernels.Candidate{{Family: "gemv", Kept: 96}, {Family: "gemv", Kept: 128}}, 1},
 		{"gfx1201", 8, []kernels.Candidate{{Family: "gemv", Kept: 96}, {Family: "gemv", Kept: 128}}, 2},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/zincc-dev/zincc/codegen/target/device"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -58,7 +59,7 @@ func (p *Probe) cudaTarget() *Target {
 	t.Arch = fmt.Sprintf("sm_%d%s", p.Arch, WithCUDA)
 	t.Groups = base.Groups && p.Arch == base.CUDA && p.Optional >= base.SharedOptIn // no later architecture has them
 	if p.Arch != base.CUDA {
-		t.Curve = nil
+		t.Curve, t.Thresholds = nil, device.Thresholds{}
 	}
 	t.Units, t.Shared, t.SharedOptIn = p.Units, min(base.Shared, p.Shared), min(base.SharedOptIn, p.Optional)
 	if t.Memory = p.Memory; p.Type != "discrete" {

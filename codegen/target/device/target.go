@@ -75,8 +75,10 @@ type Target struct {
 	Stage float64
 	// Curve is what was fitted to the device; nil: nothing, so tiles are ranked by the figures above.
 	Curve *Curve
-	Fit   Fit
-	AMD   *AMD // nil for others
+	// Thresholds are what was measured of the device beside the curve; zero values: nothing.
+	Thresholds Thresholds
+	Fit        Fit
+	AMD        *AMD // nil for others
 	// CUDA is the compute capability without the dot, of targets of that backend.
 	CUDA int
 

@@ -43,6 +43,7 @@ var Vulkan = &device.Target{
 	MatrixFLOPs: 790e12,
 	Stage:       2.0e-6,
 	Curve:       curve,
+	Thresholds:  vulkanThresholds,
 	Tuned:       tuned,
 	Fit:         device.Fit{Ramp: 2.5e-6, Share: 0.89, Attention: 0.3, Timestamp: 0.66e-6},
 }
@@ -60,6 +61,7 @@ var CUDA = nvidia.CUDA(90, "NVIDIA Hopper (H100, H200)", device.Target{
 	SharedFast:     196 << 10, // 15 to 27 us a dispatch above it: docs/lab/batched-decoding.md
 	EightHeadsFrom: 32 << 10,  // docs/lab/cuda.md
 	Curve:          curve,
+	Thresholds:     cudaThresholds,
 	Fit:            device.Fit{Ramp: 2e-6, Share: 0.82, Attention: 0.55, Overlap: 3.4e-6}, // docs/estimates.md
 	Tuned:          tuned,
 })

@@ -1,0 +1,29 @@
+package hopper
+
+import "github.com/zincc-dev/zincc/codegen/target/device"
+
+// vulkanThresholds and cudaThresholds are what an H200 decided through each backend.
+var (
+	vulkanThresholds = device.Thresholds{
+		// Fewer leave most of a matrix empty (docs/lab/batched-decoding.md).
+		FixedRows: 3,
+		// Fewer rows take less time in one dispatch with those in float32 than a second dispatch does
+		// (docs/lab/hybrids.md).
+		Apart: device.Apart{Rows: 4, Work: 1 << 27},
+	}
+	cudaThresholds = device.Thresholds{
+		FixedRows: vulkanThresholds.FixedRows,
+		Apart:     vulkanThresholds.Apart,
+		// For 128 and 16 rows behind nothing, attention_coop takes 13 and 10 us, attention_wgmma 19 and 18
+		// (docs/lab/prompts.md).
+		WgmmaRows: 512,
+		// Only rings of 2 to 4 were measured (docs/lab/batched-decoding.md).
+		RingMost: 4,
+		// Without, a unit has one workgroup. With heads of 128, 4 and 8 rows: 10.4 us where 13.0 were, and 14.8 of 17.8.
+		// With one and two rows each unit has no more than one anyway.
+		Room: device.Room{Lanes: 512, Rows: 3, Head: 128},
+		// Projections of one row with more lanes and with more rows at a time: 1 to 4 % more tokens a second
+		// (docs/lab/tuning.md).
+		Timed: true,
+	}
+)
