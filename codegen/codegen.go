@@ -71,6 +71,8 @@ func (t onTarget) Unites(f *ir.Func, down, shared *ir.Op) bool {
 	return matmul.Unites(t.Target, f.Rows, down, shared)
 }
 
+func (t onTarget) Finishes(op *ir.Op) bool { return matmul.Finishes(op) }
+
 func (t onTarget) NormsRuns(norm, linear *ir.Op, rows int) bool {
 	return matmul.NormsRuns(t.Target, norm, linear, rows)
 }

@@ -255,17 +255,16 @@ func perHead(op *ir.Op) bool {
 }
 
 // fuseEpilogue moves elementwise ops into the matmul group that makes their operand: a GLU behind two projections, an
-// add behind a lone projection, if only that op reads them. In exact steps it also moves a factor, and the activation
-// of a projection without a gate, except on devices where projections stay apart.
-func fuseEpilogue(f *ir.Func, apart bool) error {
+// add behind a lone projection, if only that op reads them. In exact steps it also moves what kernels take in behind a
+// product, such as a factor, except on devices where projections stay apart.
+func fuseEpilogue(f *ir.Func, d Device) error {
 	uses := f.Uses()
 	for i := 0; i < len(f.Groups); i++ {
 		left := pending(uses, results(f.Groups[i])...)
 		saw(left, f.Groups[i])
 		for j := i + 1; j < len(f.Groups) && len(left) > 0; j++ {
 			g := f.Groups[j]
-			if !saw(left, g) || !is(g, ir.Elementwise) || !takesEpilogue(f.Groups[i], g.Ops[0], uses) ||
-				slices.Contains([]string{"relu2", "scale"}, g.Ops[0].Kind.Name) && (apart || !f.Exact(g.Ops[0].Result)) {
+			if !saw(left, g) || !is(g, ir.Elementwise) || !d.takesEpilogue(f, f.Groups[i], g.Ops[0], uses) {
 				continue
 			}
 			if mergeUp(f, i, j) || mergeDown(f, i, j) {
@@ -278,7 +277,8 @@ func fuseEpilogue(f *ir.Func, apart bool) error {
 	return nil
 }
 
-func takesEpilogue(g *ir.Group, op *ir.Op, uses map[*ir.Value][]*ir.Op) bool {
+// takesEpilogue reports whether g, with projections, takes in op behind them.
+func (d Device) takesEpilogue(f *ir.Func, g *ir.Group, op *ir.Op, uses map[*ir.Value][]*ir.Op) bool {
 	var made []*ir.Value // results of g that only op reads
 	projections := 0
 	for _, p := range g.Ops {
@@ -293,12 +293,10 @@ func takesEpilogue(g *ir.Group, op *ir.Op, uses map[*ir.Value][]*ir.Op) bool {
 	switch op.Kind.Name {
 	case "glu":
 		return projections == 2 && last.Kind.Fusion == ir.MatMul && len(made) == 2 && made[0] == op.Args[0] && made[1] == op.Args[1]
-	case "relu2", "scale":
-		return projections == 1 && last.Kind.Fusion == ir.MatMul && len(made) == 1
 	case "add":
-		return projections == 1 && (last.Kind.Fusion == ir.MatMul || last.Kind.Name == "scale") && len(made) == 1 && op.Args[0] != op.Args[1]
+		return projections == 1 && (last.Kind.Fusion == ir.MatMul || d.Kernels.Finishes(last)) && len(made) == 1 && op.Args[0] != op.Args[1]
 	}
-	return false
+	return projections == 1 && last.Kind.Fusion == ir.MatMul && len(made) == 1 && !d.Apart && f.Exact(op.Result) && d.Kernels.Finishes(op)
 }
 
 // ofOneHead reports whether a norm of whole rows is a norm of heads, with one head in a row.

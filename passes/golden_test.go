@@ -38,6 +38,11 @@ type goldenKernels struct{}
 // Unites: no experts are united.
 func (goldenKernels) Unites(*ir.Func, *ir.Op, *ir.Op) bool { return false }
 
+// Finishes: products take in squares and factors.
+func (goldenKernels) Finishes(op *ir.Op) bool {
+	return op.Kind.Name == "relu2" || op.Kind.Name == "scale"
+}
+
 // NormsRuns has norms of runs taken in that have a gain for each element.
 func (goldenKernels) NormsRuns(norm, _ *ir.Op, _ int) bool {
 	return len(norm.Args) == 2 && norm.Args[1].Type.Last() == norm.Result.Type.Last()

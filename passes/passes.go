@@ -92,6 +92,9 @@ type Kernels interface {
 	// for all rows, and whose results are those of narrower steps, as are those of the shared expert's; shared is nil
 	// if there is none.
 	Unites(f *ir.Func, down, shared *ir.Op) bool
+	// Finishes reports whether products with weights take in an op behind them that computes each element from one of
+	// theirs, in exact steps.
+	Finishes(op *ir.Op) bool
 	// NormsRuns reports whether a linear op of rows rows (few) can take in the norm over runs that it reads.
 	NormsRuns(norm, linear *ir.Op, rows int) bool
 }
@@ -135,7 +138,7 @@ func Table(entries []Entry, d Device) []Pass {
 			func(p *ir.Program) error { return fusePostNorm(p, d) }},
 		{"FuseNorm", "a row norm moves into the only dispatch that reads it", ir.Fuse,
 			each(func(f *ir.Func) error { return fuseNorm(f, d) })},
-		{"FuseEpilogue", "GLU, activation and residual add move into the dispatch that produces their operand", ir.Fuse, each(func(f *ir.Func) error { return fuseEpilogue(f, d.Apart) })},
+		{"FuseEpilogue", "GLU, activation and residual add move into the dispatch that produces their operand", ir.Fuse, each(func(f *ir.Func) error { return fuseEpilogue(f, d) })},
 		{"FuseStrip", "in exact steps, a GLU of a projection's result and a slice of other rows moves into the projection", ir.Fuse,
 			func(p *ir.Program) error { return fuseStrip(p, d) }},
 		{"FuseRing", "a gated convolution of an exact step moves into the projection that makes what it convolves", ir.Fuse,

@@ -23,7 +23,8 @@ type epilogueArgs struct {
 	by     *kernel.Buffer
 }
 
-// epilogues has the ops by name. Projections of exact rows take them in, before residuals.
+// epilogues has the ops by name. Projections of exact rows take them in, before residuals: pass FuseEpilogue asks here
+// which.
 var epilogues = map[string]epilogue{
 	"relu2": {
 		key:   func(_ *ir.Op, product string) string { return "relu2(" + product + ")" },
@@ -55,6 +56,9 @@ var epilogues = map[string]epilogue{
 		},
 	},
 }
+
+// Finishes reports whether projections of exact rows take in op behind them.
+func Finishes(op *ir.Op) bool { _, is := epilogues[op.Kind.Name]; return is }
 
 // epilogue takes in one of these ops.
 func (m *match) epilogue(op *ir.Op) bool {

@@ -126,7 +126,7 @@ func (m *match) body(ops []*ir.Op) bool {
 	}
 	for _, op := range ops {
 		take := steps[op.Kind.Name]
-		if _, is := epilogues[op.Kind.Name]; is {
+		if Finishes(op) {
 			take = (*match).epilogue
 		}
 		if take == nil || !take(m, op) {
