@@ -19,11 +19,8 @@ const gatePrefix = "gate_"
 // besideParts returns the two parts of the group as sites of their own; nil if it is none of this kind.
 func besideParts(s *Site) (rule, gate *Site) {
 	var parts [2]ir.Group // the rule's, the projection's
-	find := func(name string) int {
-		return slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == name })
-	}
-	i, j := find("deltanet"), find("linear")
-	if i < 0 || j < 0 || s.Func.Rows != 1 {
+	j := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == "linear" })
+	if j < 0 || s.Func.Rows != 1 {
 		return nil, nil
 	}
 	for n, op := range s.Group.Ops {
@@ -51,14 +48,14 @@ func besideParts(s *Site) (rule, gate *Site) {
 
 // besideCandidates has each shape of the rule with those of the projection that have as many lanes, on the units that
 // the rule leaves: first those of most lanes, and of these those of which no workgroup waits for room.
-func besideCandidates(s *Site) []Candidate {
+func besideCandidates(s *Site, op *ir.Op) []Candidate {
 	rule, gate := besideParts(s)
 	if rule == nil {
 		return nil
 	}
 	workgroups := func(lanes int) int { return s.Target.Units * max(1, unitLanes/lanes) } // that run at once
 	var list []Candidate
-	for _, c := range recurrent.DeltaBeside(rule) {
+	for _, c := range recurrent.DeltaBeside(rule, op) {
 		rest := *s.Target
 		rest.Units = workgroups(c.Lanes) - c.Grid[0]
 		if rest.Units <= 0 || c.Grid[1] > 1 || c.Grid[2] > 1 {
@@ -79,7 +76,7 @@ func besideCandidates(s *Site) []Candidate {
 const unitLanes = 512
 
 // besideWants is what the projection wants.
-func besideWants(s *Site) []Rewrite {
+func besideWants(s *Site, _ *ir.Op) []Rewrite {
 	if _, gate := besideParts(s); gate != nil {
 		return gemv.wants(gate, matmul.Match(gate))
 	}

@@ -17,11 +17,18 @@ func LeaveGroups(s *Site) bool {
 	return g != nil && reflect.DeepEqual(g, matmul.Match(s))
 }
 
-// Takers returns the families of linear groups whose row takes all that the site's group has, and needs no more.
+// Takers returns the families whose row takes all that the site's group has, and needs no more.
 func Takers(s *Site) (list []string) {
 	g := matmul.Match(s)
 	for f := range Families(s.Target) {
-		if l, ok := f.work.(linear); ok && g != nil && g.Has(l.needs, l.takes) {
+		takes := false
+		switch w := f.work.(type) {
+		case linear:
+			takes = g != nil && g.Has(w.needs, w.takes)
+		case around:
+			takes = w.match(s) != nil
+		}
+		if takes {
 			list = append(list, f.Name)
 		}
 	}

@@ -41,3 +41,34 @@ func TestLinearGroups(t *testing.T) {
 		}
 	}
 }
+
+// otherGroups are groups without products, and the families of GPUs whose rows take them.
+var otherGroups = []struct {
+	rows  int
+	group string
+	by    []string
+}{
+	{8, "%0 = mul @a, @a : io f32[T, 512]", []string{"elementwise"}},
+	{8, "%0 = slice @a {first=0, width=64} : f32[T, 64]\n%1 = mul %0, @b : io f32[T, 64]", []string{"elementwise"}},
+	{8, "%0 = mul @a, @a : f32[T, 512]\n%1 = mul %0, @a : io f32[T, 512]", []string{"elementwise"}},
+	{8, "%0 = rmsnorm @a, @g {eps=1e-06, group=512} : f32[T, 512]\n%1 = add %0, @a : io f32[T, 512]", []string{"rownorm"}},
+	{8, "%0 = rmsnorm @a, @g {eps=1e-06, group=512} : f32[T, 512]\n%1 = half %0 : io f16[T, 512]", []string{"heads", "rownorm"}},
+	{8, "%0 = rmsnorm @a, @g {eps=1e-06, group=512} : f32[T, 512]\n%1 = mul %0, @a : io f32[T, 512]", nil}, // no family takes both
+	{8, "%0 = topk @e {k=2} : io i32[T, 2]", []string{"router"}},
+	{8, "%0 = topk @e {k=2} : i32[T, 2]\n%1 = route @e, %0 {gating=\"softmax\", norm=1, scale=2.5} : io f32[T, 2]", nil}, // each stands alone
+	{8, "%0 = attention @a, @k, @k, @pos, @slot {head_dim=64, heads=8, kv_heads=8, scale=0.125} : io f32[T, 512]", []string{"attention_split"}},
+	{64, "%0 = attention @a, @k, @k, @pos, @slot {head_dim=64, heads=8, kv_heads=8, scale=0.125} : io f32[T, 512]",
+		[]string{"attention_wgmma", "attention_coop", "attention_tiled"}},
+}
+
+// TestOtherGroups holds which families are offered a group without products.
+func TestOtherGroups(t *testing.T) {
+	on := kerneltest.Lookup(t, "sm_90-cuda")
+	for _, c := range otherGroups {
+		site := kerneltest.Case{Rows: c.rows, Terms: 512, Ctx: 64, Slots: 1, Group: c.group, Globals: "step @a : f32[T, 512]\nstep @b : f32[T, 64]\n" +
+			"step @e : f32[T, 8]\nweight @g : f32[512]\nkv @k : f16[1, L, 512]\n"}.Site(t, on)
+		if got := kernels.Takers(site); !slices.Equal(got, c.by) {
+			t.Errorf("%d rows of\n%s\nare for %q, want %q", c.rows, c.group, got, c.by)
+		}
+	}
+}

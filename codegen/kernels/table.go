@@ -56,6 +56,13 @@ type linear struct {
 	offer        func(s *Site, g *matmul.Group) []Candidate
 	// want is asked of groups that lack what rewrites bring, too; nil if the family never wants any.
 	want func(s *Site, g *matmul.Group) []Rewrite
+	cost cost
+}
+
+// cost is what a family of tiled products states for package strategy, which has no names of families for it.
+type cost struct {
+	floats bool // products are made in f32, without matrices
+	most   int  // of candidates that stay at a site of many rows: each is asked about; 0: all
 }
 
 func (l linear) candidates(s *Site, g *matmul.Group) []Candidate {
@@ -72,19 +79,62 @@ func (l linear) wants(s *Site, g *matmul.Group) []Rewrite {
 	return l.want(s, g)
 }
 
-// other is a family that looks for its groups itself.
-type other struct {
-	offer func(s *Site) []Candidate
-	want  func(s *Site) []Rewrite // nil if the family never wants any
+// around is a family of groups of other ops: its kernels compute one of those that it is of, of the given rows, with
+// nothing around it but what it takes. Where it takes nothing, others read the result.
+type around struct {
+	of    []string // names of ops; in a group of several, the first of this list is the one that is computed
+	takes []string
+	rows  rows
+	offer func(s *Site, op *ir.Op) []Candidate
+	want  func(s *Site, op *ir.Op) []Rewrite // nil if the family never wants any
 }
 
-func (o other) candidates(s *Site, _ *matmul.Group) []Candidate { return o.offer(s) }
+// rows are those of the first operand of what a family computes.
+type rows int
 
-func (o other) wants(s *Site, _ *matmul.Group) []Rewrite {
-	if o.want == nil {
+const (
+	anyRows    rows = iota
+	exactRows       // each has the bits that it has alone
+	promptRows      // it need not
+)
+
+// match returns the op of the site's group that the family computes; nil if the group is none of its own.
+func (a around) match(s *Site) *ir.Op {
+	op, at := (*ir.Op)(nil), len(a.of)
+	for _, o := range s.Group.Ops {
+		switch i := slices.Index(a.of, o.Kind.Name); {
+		case i < 0 && !slices.Contains(a.takes, o.Kind.Name):
+			return nil
+		case i >= 0 && i < at:
+			op, at = o, i
+		}
+	}
+	if op == nil || a.takes == nil && !site.Alone(s, op) {
 		return nil
 	}
-	return o.want(s)
+	if a.rows != anyRows {
+		if e, ok := site.ExtentOf(s, op.Args[0]); !ok || e.Exact != (a.rows == exactRows) {
+			return nil
+		}
+	}
+	return op
+}
+
+func (a around) candidates(s *Site, _ *matmul.Group) []Candidate {
+	if op := a.match(s); op != nil {
+		return a.offer(s, op)
+	}
+	return nil
+}
+
+func (a around) wants(s *Site, _ *matmul.Group) []Rewrite {
+	if a.want == nil {
+		return nil
+	}
+	if op := a.match(s); op != nil {
+		return a.want(s, op)
+	}
+	return nil
 }
 
 // Devices says where the kernels of a family run.
@@ -171,6 +221,40 @@ func Find(s *Site, call *ir.Call) *Candidate {
 	return nil
 }
 
+// lookup returns the row of a family, nil if there is none.
+func lookup(family string) *Family {
+	if i := slices.IndexFunc(families, func(f Family) bool { return f.Name == family }); i >= 0 {
+		return &families[i]
+	}
+	return nil
+}
+
+// OnFloats reports whether a family makes products in f32, without matrices.
+func OnFloats(family string) bool { return costOf(family).floats }
+
+// Most is how many candidates of a family are worth asking a compiler or a device about at a site of many rows; 0: all.
+func Most(family string) int { return costOf(family).most }
+
+func costOf(family string) cost {
+	if f := lookup(family); f != nil {
+		if l, ok := f.work.(linear); ok {
+			return l.cost
+		}
+	}
+	return cost{}
+}
+
+// names are those of ops.
+func names(list string) []string { return strings.Fields(list) }
+
+// What stands around attention, around the heads before it, and around a delta rule.
+var (
+	gated      = names("head_slice gate half")
+	ofHeads    = names("head_slice rmsnorm rope hadamard kvwrite head_join head_cut half")
+	ofDelta    = names("conv1d conv_write slice l2norm decay sigmoid gated_rmsnorm")
+	ofProducts = names("last_row rmsnorm gated_rmsnorm fixed12 linear") // up to the first product
+)
+
 // several are projections with what all kernels do behind a product, ofExperts the same of experts.
 const (
 	several   = matmul.Several | matmul.Bias | matmul.GLU | matmul.Residual
@@ -186,7 +270,7 @@ var gemv = linear{
 // families is the kernel table. Its order is that of the listing, not of
 // preference: package strategy ranks the candidates of all families.
 var families = []Family{
-	{"embed", everywhere, "embedding: rows of a table, dequantized", other{offer: rowwise.EmbedCandidates}},
+	{"embed", everywhere, "embedding: rows of a table, dequantized", around{of: names("embed"), offer: rowwise.EmbedCandidates}},
 	{"rows", processors, "projections of any number of rows, also of experts, a row of the weights in each lane", linear{
 		takes: matmul.Rows | matmul.LastRow | matmul.Norm | matmul.Fixed12 | matmul.Fixed8 | matmul.Bfloat16 | matmul.Bias | matmul.GLU | matmul.Residual | matmul.Experts | matmul.Sorted | matmul.Slotwise,
 		offer: matmul.RowsCandidates, want: matmul.RowsWants,
@@ -211,19 +295,23 @@ var families = []Family{
 		takes: matmul.Prompt | matmul.HalfX | matmul.Workspace | several | matmul.HalfY,
 		needs: matmul.HalfX,
 		offer: matmul.GemmFragmentCandidates, want: matmul.GemmFragmentWants,
+		cost: cost{most: 1},
 	}},
 	{"gemm_coop", gpus, "projections of many rows, on cooperative matrices of f16 loaded from shared memory", linear{
 		takes: matmul.Prompt | matmul.HalfX | several | matmul.HalfY,
 		needs: matmul.HalfX,
 		offer: matmul.GemmCoopCandidates, want: matmul.GemmCoopWants,
+		cost: cost{most: 4},
 	}},
 	{"gemm_float", gpus, "projections of many rows with weights of f32, in tiles through shared memory; subgroups share the elements of a row", linear{
 		takes: matmul.Prompt | matmul.Several | matmul.Bias | matmul.Epilogue | matmul.Residual,
 		offer: matmul.GemmFloatCandidates,
+		cost:  cost{floats: true},
 	}},
 	{"gemm_lanes", gpus, "projections of many rows with weights of f32; the lanes of a subgroup share the elements of a row", linear{
 		takes: matmul.Prompt | matmul.Several | matmul.Bias | matmul.Epilogue | matmul.Residual,
 		offer: matmul.GemmLanesCandidates,
+		cost:  cost{floats: true},
 	}},
 	{"gemm", gpus, "projections of many rows, in tiles through shared memory", linear{
 		takes: matmul.Prompt | matmul.Norm | several | matmul.Epilogue,
@@ -263,29 +351,42 @@ var families = []Family{
 		takes: matmul.Rows | matmul.HalfX | ofExperts | matmul.HalfY,
 		needs: matmul.Sorted | matmul.HalfX,
 		offer: matmul.ExpertCoopCandidates, want: matmul.GemmCoopWants,
+		cost: cost{most: 4},
 	}},
-	{"expert_sort", everywhere, "sorts rows and slots by expert: one workgroup an expert", other{offer: matmul.ExpertSortCandidates}},
-	{"expert_down", gpus, "down projections of experts, weighted and summed in rank order, with a shared expert's result and the residual: one row at a time", other{matmul.ExpertDownCandidates, matmul.ExpertDownWants}},
-	{"expert_weigh", gpus, "the sums of expert_down over the experts' results that others made, in exact steps: weights, a gated shared expert's result, the residual", other{offer: matmul.ExpertWeighCandidates}},
-	{"router", everywhere, "top-k, or the weights of the chosen experts, as a dispatch of its own: one subgroup a row", other{offer: matmul.RouterCandidates}},
-	{"router_lanes", processors, "router for any number of experts, a slot in each lane", other{offer: matmul.RouterLanesCandidates}},
-	{"expert_sum", everywhere, "the experts' results, summed in rank order, with a gated shared expert's result and the residual, element by element", other{offer: matmul.ExpertSumCandidates}},
-	{"heads", everywhere, "heads of q and k: slices, norm, rotary embedding, Hadamard transform for quantized caches; writes k and v into their caches", other{offer: attention.HeadsCandidates}},
-	{"attention_split", everywhere, "attention of few rows, with what makes q, k and v and writes the caches; split over the cache, the last workgroup merges: one workgroup a row, KV head and split", other{offer: attention.AttentionSplitCandidates}},
-	{"attention_merge", everywhere, "merges the splits of attention of many rows, and gates the result: one workgroup a row and head", other{offer: attention.AttentionMergeCandidates}},
-	{"attention_wgmma", everywhere, "attention of many rows of one sequence with products of four subgroups (wgmma), also into tiles: one workgroup a tile of rows and heads that share a KV head", other{attention.AttentionWgmmaCandidates, attention.AttentionWgmmaWants}},
-	{"attention_coop", everywhere, "attention of many rows of one sequence on cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", other{attention.AttentionCoopCandidates, attention.AttentionCoopWants}},
-	{"attention_lanes", processors, "causal attention of many rows of one sequence, one workgroup a tile of rows and head, a position or a dim in each lane", other{offer: attention.AttentionLanesCandidates}},
-	{"attention_tiled", everywhere, "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", other{offer: attention.AttentionTiledCandidates}},
-	{"delta", everywhere, "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", other{offer: recurrent.DeltaCandidates}},
-	{"beside", gpus, "gated DeltaNet of one row beside the projection that gates its result: workgroups of delta, then those of gemv", other{besideCandidates, besideWants}},
-	{"delta_chunk", everywhere, "gated DeltaNet of many rows: for each chunk of 8 rows, what does not need the state, one workgroup a chunk and key head", other{offer: recurrent.DeltaChunkCandidates}},
-	{"delta_tf32x3", everywhere, "delta_chunked with matrix products, three of TF32 for one of f32", other{offer: recurrent.DeltaTF32x3Candidates}},
-	{"delta_chunked", everywhere, "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", other{offer: recurrent.DeltaChunkedCandidates}},
-	{"conv", everywhere, "causal convolution over positions and the ring of past rows, each on its own", other{offer: recurrent.ConvCandidates}},
-	{"ssd", everywhere, "Mamba2: the state of some columns of a head, token by token, one workgroup each", other{offer: recurrent.SSDCandidates}},
-	{"argmax", everywhere, "chooses the largest logit and advances the step block: one workgroup, or several that share a row and end in a last-block reduction", other{offer: rowwise.ArgmaxCandidates}},
-	{"rownorm", everywhere, "a norm as a dispatch of its own, as f32, f16, in tiles, or several of these: one workgroup a row and group, or several groups; for tiles several rows", other{offer: rowwise.RowNormCandidates}},
-	{"tile", everywhere, "lays out rows of f16 in tiles, in the order in which gemm_wgmma multiplies them", other{offer: rowwise.TileCandidates}},
-	{"elementwise", everywhere, "an add, a gate, a slice and the like as a dispatch of its own", other{offer: rowwise.ElementwiseCandidates}},
+	{"expert_sort", everywhere, "sorts rows and slots by expert: one workgroup an expert", around{of: names("expert_offsets"), takes: names("expert_order"), offer: matmul.ExpertSortCandidates}},
+	{"expert_down", gpus, "down projections of experts, weighted and summed in rank order, with a shared expert's result and the residual: one row at a time", around{
+		of: names("expert_sum"), takes: names("route fixed12 expert_linear expert_bias linear gate_rows add"),
+		offer: matmul.ExpertDownCandidates, want: matmul.ExpertDownWants,
+	}},
+	{"expert_weigh", gpus, "the sums of expert_down over the experts' results that others made, in exact steps: weights, a gated shared expert's result, the residual", around{of: names("route"), takes: names("expert_sum gate_rows add"), offer: matmul.ExpertWeighCandidates}},
+	{"router", everywhere, "top-k, or the weights of the chosen experts, as a dispatch of its own: one subgroup a row", around{of: names("topk route"), offer: matmul.RouterCandidates}},
+	{"router_lanes", processors, "router for any number of experts, a slot in each lane", around{of: names("topk route"), offer: matmul.RouterLanesCandidates}},
+	{"expert_sum", everywhere, "the experts' results, summed in rank order, with a gated shared expert's result and the residual, element by element", around{of: names("expert_sum gate_rows"), takes: names("add"), offer: matmul.ExpertSumCandidates}},
+	{"heads", everywhere, "heads of q and k: slices, norm, rotary embedding, Hadamard transform for quantized caches; writes k and v into their caches", around{of: ofHeads[:6], takes: ofHeads[6:], offer: attention.HeadsCandidates}},
+	{"attention_split", everywhere, "attention of few rows, with what makes q, k and v and writes the caches; split over the cache, the last workgroup merges: one workgroup a row, KV head and split", around{
+		of: names("attention_split attention"), takes: slices.Concat(names("attention_merge gate"), ofHeads), rows: exactRows,
+		offer: attention.AttentionSplitCandidates,
+	}},
+	{"attention_merge", everywhere, "merges the splits of attention of many rows, and gates the result: one workgroup a row and head", around{of: names("attention_merge"), takes: gated, offer: attention.AttentionMergeCandidates}},
+	{"attention_wgmma", everywhere, "attention of many rows of one sequence with products of four subgroups (wgmma), also into tiles: one workgroup a tile of rows and heads that share a KV head", around{
+		of: names("attention attention_split"), takes: slices.Concat(gated, names("tile")), rows: promptRows,
+		offer: attention.AttentionWgmmaCandidates, want: attention.AttentionWgmmaWants,
+	}},
+	{"attention_coop", everywhere, "attention of many rows of one sequence on cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", around{
+		of: names("attention attention_split"), takes: gated, rows: promptRows,
+		offer: attention.AttentionCoopCandidates, want: attention.AttentionCoopWants,
+	}},
+	{"attention_lanes", processors, "causal attention of many rows of one sequence, one workgroup a tile of rows and head, a position or a dim in each lane", around{of: names("attention"), takes: gated, rows: promptRows, offer: attention.AttentionLanesCandidates}},
+	{"attention_tiled", everywhere, "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", around{of: names("attention"), takes: gated, rows: promptRows, offer: attention.AttentionTiledCandidates}},
+	{"delta", everywhere, "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", around{of: names("deltanet"), takes: ofDelta, offer: recurrent.DeltaCandidates}},
+	{"beside", gpus, "gated DeltaNet of one row beside the projection that gates its result: workgroups of delta, then those of gemv", around{of: names("deltanet"), takes: slices.Concat(ofDelta, ofProducts), offer: besideCandidates, want: besideWants}},
+	{"delta_chunk", everywhere, "gated DeltaNet of many rows: for each chunk of 8 rows, what does not need the state, one workgroup a chunk and key head", around{of: names("delta_chunk"), takes: names("slice decay sigmoid"), offer: recurrent.DeltaChunkCandidates}},
+	{"delta_tf32x3", everywhere, "delta_chunked with matrix products, three of TF32 for one of f32", around{of: names("deltanet_chunked"), takes: names("slice"), offer: recurrent.DeltaTF32x3Candidates}},
+	{"delta_chunked", everywhere, "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", around{of: names("deltanet_chunked"), takes: names("slice"), offer: recurrent.DeltaChunkedCandidates}},
+	{"conv", everywhere, "causal convolution over positions and the ring of past rows, each on its own", around{of: names("conv1d conv_write"), takes: names("slice mul"), offer: recurrent.ConvCandidates}},
+	{"ssd", everywhere, "Mamba2: the state of some columns of a head, token by token, one workgroup each", around{of: names("ssd"), takes: names("slice conv1d conv_write glu"), offer: recurrent.SSDCandidates}},
+	{"argmax", everywhere, "chooses the largest logit and advances the step block: one workgroup, or several that share a row and end in a last-block reduction", around{of: names("argmax argmax_split advance"), takes: names("argmax_merge"), offer: rowwise.ArgmaxCandidates}},
+	{"rownorm", everywhere, "a norm as a dispatch of its own, as f32, f16, in tiles, or several of these: one workgroup a row and group, or several groups; for tiles several rows", around{of: names("rmsnorm gated_rmsnorm l2norm"), takes: names("half tile add scale"), offer: rowwise.RowNormCandidates}},
+	{"tile", everywhere, "lays out rows of f16 in tiles, in the order in which gemm_wgmma multiplies them", around{of: names("tile"), offer: rowwise.TileCandidates}},
+	{"elementwise", everywhere, "an add, a gate, a slice and the like as a dispatch of its own", around{of: rowwise.ElementwiseOps(), takes: names("slice"), offer: rowwise.ElementwiseCandidates}},
 }

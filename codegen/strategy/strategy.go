@@ -15,10 +15,6 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// offered is how many candidates of a family stay at a site of many rows: each takes time where a
-// compiler or a device is asked about it. Families that are not listed keep all.
-var offered = map[string]int{"gemm_coop": 4, "expert_coop": 4, "gemm_fragment": 1}
-
 // Candidates are the ways to compute s that are worth considering, best guess first.
 func Candidates(s *kernels.Site) []kernels.Candidate { return Rank(s, kernels.Candidates(s)) }
 
@@ -111,7 +107,7 @@ func (r *ranking) list() []kernels.Candidate {
 	var list []kernels.Candidate
 	for _, f := range r.families {
 		c := r.of[f]
-		if most := offered[f]; most > 0 {
+		if most := kernels.Most(f); most > 0 {
 			c = c[:min(most, len(c))]
 		}
 		list = append(list, c...)

@@ -8,15 +8,12 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target/device"
 )
 
-// onFloats are the families of tiled products that compute in f32, without matrices.
-var onFloats = map[string]bool{"gemm_float": true, "gemm_lanes": true}
-
 // tileSeconds is the time of a tiled product by the curve of the target's device or, if it has none, by its roofline.
 func tileSeconds(t *target.Target, family string, tile *kernels.Tiling, rows int) float64 {
 	if t.Curve != nil {
 		return t.Curve.Seconds[family](tile, rows, t.Units)
 	}
-	return tileRoofline(t, onFloats[family], tile, rows)
+	return tileRoofline(t, kernels.OnFloats(family), tile, rows)
 }
 
 // tileRoofline is the time of a tiled product by the peak figures of a target. Each unit has its share of bandwidth and

@@ -12,9 +12,9 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-func AttentionCoopCandidates(s *site.Site) []site.Candidate {
+func AttentionCoopCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	var list []site.Candidate
-	for _, k := range matchAttentionCoop(s) {
+	for _, k := range matchAttentionCoop(s, op) {
 		if k.op.Args[0].Type.DType == ir.F16 {
 			list = append(list, k.candidate())
 		}
@@ -24,8 +24,8 @@ func AttentionCoopCandidates(s *site.Site) []site.Candidate {
 
 // matchAttentionCoop returns what computes the site's attention with cooperative
 // matrices, but for the type of q, best guess first.
-func matchAttentionCoop(s *site.Site) []*coopAttention {
-	prompt := matchPrompt(s)
+func matchAttentionCoop(s *site.Site, op *ir.Op) []*coopAttention {
+	prompt := matchPrompt(s, op)
 	if prompt == nil || s.Target.Matrix != (target.MatrixShape{Rows: fragment.Square, Cols: fragment.Square, Depth: fragment.Square}) {
 		return nil
 	}
@@ -40,8 +40,8 @@ func matchAttentionCoop(s *site.Site) []*coopAttention {
 }
 
 // AttentionCoopWants is what the best guess wants.
-func AttentionCoopWants(s *site.Site) []site.Rewrite {
-	list := matchAttentionCoop(s)
+func AttentionCoopWants(s *site.Site, op *ir.Op) []site.Rewrite {
+	list := matchAttentionCoop(s, op)
 	if len(list) == 0 {
 		return nil
 	}

@@ -26,13 +26,13 @@ const (
 	lanesDims = 4  // see dims
 )
 
-func AttentionLanesCandidates(s *site.Site) []site.Candidate {
-	op, gate, result := onlyGated(s, "attention")
-	if op == nil {
+func AttentionLanesCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	gate, result := onlyGated(s, op)
+	if result == nil {
 		return nil
 	}
 	shape, ok := attentionOf(s, op, gate)
-	if !ok || !shape.exact(op) || shape.rows.Exact || !inLanes(s, shape) {
+	if !ok || !shape.exact(op) || !inLanes(s, shape) {
 		return nil
 	}
 	k := &lanesKernel{shape, op, result, 32}

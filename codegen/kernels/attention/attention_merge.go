@@ -10,9 +10,9 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-func AttentionMergeCandidates(s *site.Site) []site.Candidate {
-	op, gate, result := onlyGated(s, "attention_merge")
-	if op == nil {
+func AttentionMergeCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	gate, result := onlyGated(s, op)
+	if result == nil {
 		return nil
 	}
 	rows, ok := site.ExtentOf(s, op.Result)

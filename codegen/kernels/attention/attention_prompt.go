@@ -26,20 +26,20 @@ type promptAttention struct {
 }
 
 // matchPrompt returns what a site has of attention of many rows; nil if it is something else.
-func matchPrompt(s *site.Site) *promptAttention {
-	op, gate, result := onlyGated(s, "attention")
-	splits := 1
-	if op == nil {
-		if op = site.Only(s, "attention_split"); op == nil {
-			return nil
-		}
-		result, splits = op.Result, op.Attrs.Int("splits")
+func matchPrompt(s *site.Site, op *ir.Op) *promptAttention {
+	gate, result := onlyGated(s, op)
+	splits, partial := 1, op.Kind.Name == "attention_split"
+	if partial {
+		splits = op.Attrs.Int("splits")
 	}
-	shape, ok := attentionOf(s, op, gate)
-	if !ok || shape.rows.Exact || s.Mixes() || shape.kv == ir.F32 {
+	if result == nil || partial && !site.Alone(s, op) {
 		return nil
 	}
-	k := &promptAttention{attentionShape: shape, op: op, result: result, splits: splits, partial: op.Kind.Name == "attention_split", fold: 1}
+	shape, ok := attentionOf(s, op, gate)
+	if !ok || s.Mixes() || shape.kv == ir.F32 {
+		return nil
+	}
+	k := &promptAttention{attentionShape: shape, op: op, result: result, splits: splits, partial: partial, fold: 1}
 	for k.fold < fragment.Square && k.group%(2*k.fold) == 0 {
 		k.fold *= 2
 	}

@@ -57,7 +57,7 @@ const (
 	emptyScore = float32(-1e30)
 )
 
-func AttentionSplitCandidates(s *site.Site) []site.Candidate {
+func AttentionSplitCandidates(s *site.Site, _ *ir.Op) []site.Candidate {
 	k := matchSplit(s)
 	if k == nil {
 		return nil

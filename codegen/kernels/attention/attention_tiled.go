@@ -11,13 +11,13 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-func AttentionTiledCandidates(s *site.Site) []site.Candidate {
-	op, gate, result := onlyGated(s, "attention")
-	if op == nil {
+func AttentionTiledCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	gate, result := onlyGated(s, op)
+	if result == nil {
 		return nil
 	}
 	shape, ok := attentionOf(s, op, gate)
-	if !ok || !shape.exact(op) || shape.rows.Exact {
+	if !ok || !shape.exact(op) {
 		return nil
 	}
 	k := &tiledKernel{attentionShape: shape, op: op, result: result}

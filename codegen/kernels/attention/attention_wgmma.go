@@ -13,8 +13,8 @@ import (
 )
 
 // AttentionWgmmaCandidates returns attention of many rows with products of four subgroups.
-func AttentionWgmmaCandidates(s *site.Site) []site.Candidate {
-	k := matchAttentionWgmma(s)
+func AttentionWgmmaCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	k := matchAttentionWgmma(s, op)
 	if k == nil || k.op.Args[0].Type.DType != ir.F16 {
 		return nil
 	}
@@ -22,9 +22,9 @@ func AttentionWgmmaCandidates(s *site.Site) []site.Candidate {
 }
 
 // matchAttentionWgmma returns what computes the site's attention, but for the type of q.
-func matchAttentionWgmma(s *site.Site) *wgmmaAttention {
+func matchAttentionWgmma(s *site.Site, op *ir.Op) *wgmmaAttention {
 	before, tile := beforeTile(s)
-	prompt := matchPrompt(before)
+	prompt := matchPrompt(before, op)
 	if prompt == nil || !s.Target.Groups {
 		return nil
 	}
@@ -36,8 +36,8 @@ func matchAttentionWgmma(s *site.Site) *wgmmaAttention {
 }
 
 // AttentionWgmmaWants is what it wants of the program around it.
-func AttentionWgmmaWants(s *site.Site) []site.Rewrite {
-	k := matchAttentionWgmma(s)
+func AttentionWgmmaWants(s *site.Site, op *ir.Op) []site.Rewrite {
+	k := matchAttentionWgmma(s, op)
 	if k == nil {
 		return nil
 	}

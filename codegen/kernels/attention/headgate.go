@@ -18,19 +18,10 @@ type headGate struct {
 	half        bool // the gated result is rounded to f16
 }
 
-// onlyGated returns the op of that name of a group [head_slice] op [gate] [half], its
-// gate, and the result that others read; nil if the group is none.
-func onlyGated(s *site.Site, name string) (*ir.Op, headGate, *ir.Value) {
-	i := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == name })
-	if i < 0 {
-		return nil, headGate{}, nil
-	}
-	op := s.Group.Ops[i]
-	g, result := gateOf(s, op, slices.Delete(slices.Clone(s.Group.Ops), i, i+1))
-	if result == nil {
-		return nil, headGate{}, nil
-	}
-	return op, g, result
+// onlyGated returns the gate of op in a group [head_slice] op [gate] [half], and the result that others read; nil if
+// the group is none.
+func onlyGated(s *site.Site, op *ir.Op) (headGate, *ir.Value) {
+	return gateOf(s, op, slices.DeleteFunc(slices.Clone(s.Group.Ops), func(o *ir.Op) bool { return o == op }))
 }
 
 // gateOf returns the gate of op's result that ops are, and what becomes of the result,

@@ -14,7 +14,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-func HeadsCandidates(s *site.Site) []site.Candidate {
+func HeadsCandidates(s *site.Site, _ *ir.Op) []site.Candidate {
 	h, ok := matchLatent(s)
 	if !ok {
 		h, ok = matchHeads(s)

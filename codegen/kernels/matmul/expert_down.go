@@ -68,7 +68,7 @@ type downMatch struct {
 func matchExpertDown(s *site.Site) *expertDown {
 	m := &downMatch{expertDown: &expertDown{halves: s.Target.LoadsEarly()}, t: s.Target, made: map[*ir.Value]*downTerm{}, rounds: map[*ir.Value]bool{}}
 	for _, op := range s.Group.Ops {
-		if take := downSteps[op.Kind.Name]; take == nil || !take(m, op) {
+		if !downSteps[op.Kind.Name](m, op) {
 			return nil
 		}
 	}
@@ -196,7 +196,7 @@ func (m *downMatch) consistent(ops []*ir.Op) bool {
 	return m.route == nil || m.route.Result == m.weights && m.route.Args[1] == m.ids
 }
 
-func ExpertDownCandidates(s *site.Site) []site.Candidate {
+func ExpertDownCandidates(s *site.Site, _ *ir.Op) []site.Candidate {
 	g := matchExpertDown(s)
 	if g == nil {
 		return nil

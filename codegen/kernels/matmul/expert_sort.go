@@ -26,14 +26,13 @@ type expertSort struct {
 	wave                int
 }
 
-func ExpertSortCandidates(s *site.Site) []site.Candidate {
+func ExpertSortCandidates(s *site.Site, _ *ir.Op) []site.Candidate {
 	k := &expertSort{wave: s.Target.Wave}
 	for _, op := range s.Group.Ops {
-		name := op.Kind.Name
-		if name != "expert_order" && name != "expert_offsets" || !site.Same(&k.ids, op.Args[0]) {
+		if !site.Same(&k.ids, op.Args[0]) {
 			return nil
 		}
-		if name == "expert_order" {
+		if op.Kind.Name == "expert_order" {
 			k.order = op.Result
 		} else {
 			k.offsets, k.experts = op.Result, op.Attrs.Int("experts")

@@ -69,7 +69,7 @@ func matchExpertSum(s *site.Site) *expertSum {
 // isGated reports whether a term is the result of the group's gate_rows.
 func (g *expertSum) isGated(t *ir.Value) bool { return g.gated != nil && g.gated.Result == t }
 
-func ExpertSumCandidates(s *site.Site) []site.Candidate {
+func ExpertSumCandidates(s *site.Site, _ *ir.Op) []site.Candidate {
 	g := matchExpertSum(s)
 	if g == nil {
 		return nil

@@ -27,20 +27,14 @@ type expertWeigh struct {
 // weighLanes is the lanes of a workgroup.
 const weighLanes = 128
 
-func ExpertWeighCandidates(s *site.Site) []site.Candidate {
-	k := &expertWeigh{wave: s.Target.Wave}
+func ExpertWeighCandidates(s *site.Site, route *ir.Op) []site.Candidate {
+	k := &expertWeigh{route: route, wave: s.Target.Wave}
 	rest := *s.Group
-	rest.Ops = slices.DeleteFunc(slices.Clone(rest.Ops), func(op *ir.Op) bool {
-		if op.Kind.Name == "route" && k.route == nil {
-			k.route = op
-			return true
-		}
-		return false
-	})
+	rest.Ops = slices.DeleteFunc(slices.Clone(rest.Ops), func(op *ir.Op) bool { return op == route })
 	inner := *s
 	inner.Group = &rest
 	k.expertSum = matchExpertSum(&inner)
-	if k.route == nil || k.expertSum == nil || k.x == nil || k.weights != k.route.Result || s.Func.Class != ir.ExactStep ||
+	if k.expertSum == nil || k.x == nil || k.weights != k.route.Result || s.Func.Class != ir.ExactStep ||
 		s.Target.Workgroup < weighLanes || weighLanes%k.wave != 0 {
 		return nil
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 )
 
 func TestGemvFormats(t *testing.T) {

@@ -10,13 +10,10 @@ import (
 )
 
 // RouterCandidates are for topk or route on its own: one subgroup a row.
-func RouterCandidates(s *site.Site) []site.Candidate {
-	k := routerKernel{wave: s.Target.Wave}
-	if k.op = site.Only(s, "topk"); k.op == nil {
-		if k.op = site.Only(s, "route"); k.op == nil || int(k.op.Result.Type.Last()) > maxSlots {
-			return nil
-		}
-		k.route = true
+func RouterCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	k := routerKernel{op: op, route: op.Kind.Name == "route", wave: s.Target.Wave}
+	if k.route && int(op.Result.Type.Last()) > maxSlots {
+		return nil
 	}
 	if s.Target.FewKernels && k.op.Attrs.Int("groups") == 0 {
 		return nil // see routerLanes

@@ -19,12 +19,10 @@ type routerLanes struct {
 	rows   site.Extent
 }
 
-func RouterLanesCandidates(s *site.Site) []site.Candidate {
-	k := routerLanes{op: site.Only(s, "topk")}
-	if k.op == nil {
-		if k.op = site.Only(s, "route"); k.op == nil || int(k.op.Result.Type.Last()) > laneRows {
-			return nil
-		}
+func RouterLanesCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	k := routerLanes{op: op}
+	if k.route() && int(op.Result.Type.Last()) > laneRows {
+		return nil
 	}
 	if k.op.Attrs.Int("groups") > 0 {
 		return nil

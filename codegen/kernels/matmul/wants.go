@@ -37,8 +37,8 @@ func ExpertGemvWants(s *site.Site, g *Group) []site.Rewrite {
 
 // ExpertWideWants asks for x in 12-bit fixed point, as expert_down does in narrower steps.
 func ExpertWideWants(s *site.Site, g *Group) []site.Rewrite {
-	op := site.Only(s, "expert_linear")
-	if op != nil && s.Func.Class == ir.ExactStep && Unites(s.Target, s.Func.Rows, op, nil) {
+	op := s.Group.Ops[0]
+	if op.Kind.Name == "expert_linear" && site.Alone(s, op) && s.Func.Class == ir.ExactStep && Unites(s.Target, s.Func.Rows, op, nil) {
 		return site.Fixed("fixed12", []*ir.Op{op})
 	}
 	return nil
@@ -65,7 +65,7 @@ func (s downShape) alone() bool { return s.exact && s.units == 1 }
 
 // ExpertDownWants asks for x in 12-bit fixed point, and for that of projections whose rows members share or lanes have
 // a unit of.
-func ExpertDownWants(s *site.Site) []site.Rewrite {
+func ExpertDownWants(s *site.Site, _ *ir.Op) []site.Rewrite {
 	g := matchExpertDown(s)
 	if g == nil || !s.Target.Dot || s.Func.Class == ir.PromptStep {
 		return nil

@@ -11,8 +11,11 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-func ConvCandidates(s *site.Site) []site.Candidate {
-	return slices.Concat(conv1dCandidates(s), convWriteCandidates(s), gatedConvCandidates(s))
+func ConvCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	if op.Kind.Name == "conv_write" {
+		return convWriteCandidates(s, op)
+	}
+	return slices.Concat(conv1dCandidates(s, op), gatedConvCandidates(s, op))
 }
 
 // convKernel is a conv1d as a kernel knows it.
@@ -63,23 +66,22 @@ func (c cutArgs) at(b *kernel.Builder, row, i, n kernel.Value, vec int) kernel.V
 	return b.Add(b.Div(b.Add(b.Mul(row, c.width), c.first), vec), i)
 }
 
-// cutOnly returns the op of that name of a group [slice] op, whose first operand the slice makes, and where that lies;
-// nil if the group is none.
-func cutOnly(s *site.Site, name string) (*ir.Op, cutInput) {
+// cutOnly returns where the first operand of op lies in a group [slice] op, in which the slice makes it; false if the
+// group is none.
+func cutOnly(s *site.Site, op *ir.Op) (cutInput, bool) {
 	ops := s.Group.Ops
-	op := ops[len(ops)-1]
-	if op.Kind.Name != name || len(ops) > 2 || op.Result != nil && (len(s.Outputs) != 1 || s.Outputs[0] != op.Result) {
-		return nil, cutInput{}
+	if op != ops[len(ops)-1] || len(ops) > 2 || op.Result != nil && (len(s.Outputs) != 1 || s.Outputs[0] != op.Result) {
+		return cutInput{}, false
 	}
 	in := cutInput{x: op.Args[0]}
 	if len(ops) == 2 {
 		cut := ops[0]
 		if cut.Kind.Name != "slice" || cut.Result != in.x || slices.Contains(op.Args[1:], in.x) || op.Result == nil && len(s.Outputs) > 0 {
-			return nil, cutInput{}
+			return cutInput{}, false
 		}
 		in = cutInput{cut.Args[0], cut.Attrs.Int("first")}
 	}
-	return op, in
+	return in, true
 }
 
 // declareCut declares where the elements of v lie in rows of in, if those have others.
@@ -215,9 +217,9 @@ func (c *convArgs) inRows(b *kernel.Builder, y *kernel.Buffer, a site.AccessArgs
 }
 
 // conv1dCandidates compute an element a lane, or several of several rows.
-func conv1dCandidates(s *site.Site) []site.Candidate {
-	op, in := cutOnly(s, "conv1d")
-	if op == nil || !site.Indexable(s, op.Args[2], 1) {
+func conv1dCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	in, ok := cutOnly(s, op)
+	if !ok || !site.Indexable(s, op.Args[2], 1) {
 		return nil
 	}
 	rows, ok := site.ExtentOf(s, op.Result)
@@ -278,9 +280,9 @@ func declareDepth(s *site.Signature, ring *ir.Value) kernel.Value {
 }
 
 // convWriteCandidates copy rows into the ring.
-func convWriteCandidates(s *site.Site) []site.Candidate {
-	op, in := cutOnly(s, "conv_write")
-	if op == nil {
+func convWriteCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	in, ok := cutOnly(s, op)
+	if !ok {
 		return nil
 	}
 	ring := op.Args[1]

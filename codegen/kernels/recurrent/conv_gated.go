@@ -21,13 +21,9 @@ type gatedConv struct {
 }
 
 // matchGatedConv returns the site's group as a gatedConv, nil if it is none.
-func matchGatedConv(s *site.Site) *gatedConv {
+func matchGatedConv(s *site.Site, conv *ir.Op) *gatedConv {
 	ops := s.Group.Ops
-	i := slices.IndexFunc(ops, func(op *ir.Op) bool { return op.Kind.Name == "conv1d" })
-	if i < 0 {
-		return nil
-	}
-	g := &gatedConv{conv: ops[i]}
+	g := &gatedConv{conv: conv}
 	m := &groupMatch{site: s, used: map[*ir.Op]bool{g.conv: true}}
 	product := m.maker(g.conv.Args[0], "mul")
 	if product == nil {
@@ -38,7 +34,7 @@ func matchGatedConv(s *site.Site) *gatedConv {
 		g.x, g.by = g.by, g.x // one that is cut is the first, so that a key tells which
 		slices.Reverse(g.factors)
 	}
-	for _, op := range ops[i+1:] {
+	for _, op := range ops[slices.Index(ops, conv)+1:] {
 		switch at := slices.Index(op.Args, g.conv.Result); {
 		case op.Kind.Name == "conv_write" && op.Args[0] == g.conv.Args[0] && slices.Equal(op.Args[1:], g.conv.Args[2:5]):
 			g.write, m.used[op] = op, true
@@ -58,8 +54,8 @@ func matchGatedConv(s *site.Site) *gatedConv {
 }
 
 // gatedConvCandidates compute an element a lane. A row of the ring that a step reads is none that it writes.
-func gatedConvCandidates(s *site.Site) []site.Candidate {
-	g := matchGatedConv(s)
+func gatedConvCandidates(s *site.Site, conv *ir.Op) []site.Candidate {
+	g := matchGatedConv(s, conv)
 	if g == nil || s.Target.FewKernels {
 		return nil
 	}

@@ -13,16 +13,16 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-func DeltaCandidates(s *site.Site) (list []site.Candidate) {
-	for _, k := range deltaKernels(s) {
+func DeltaCandidates(s *site.Site, op *ir.Op) (list []site.Candidate) {
+	for _, k := range deltaKernels(s, op) {
 		list = append(list, k.candidate())
 	}
 	return list
 }
 
 // DeltaBeside are the candidates with their lanes, for other workgroups beside them.
-func DeltaBeside(s *site.Site) (list []site.Candidate) {
-	for _, k := range deltaKernels(s) {
+func DeltaBeside(s *site.Site, op *ir.Op) (list []site.Candidate) {
+	for _, k := range deltaKernels(s, op) {
 		c := k.candidate()
 		c.Lanes = k.lanes()
 		list = append(list, c)
@@ -30,8 +30,8 @@ func DeltaBeside(s *site.Site) (list []site.Candidate) {
 	return list
 }
 
-func deltaKernels(s *site.Site) (list []*deltaKernel) {
-	g := matchDelta(s)
+func deltaKernels(s *site.Site, op *ir.Op) (list []*deltaKernel) {
+	g := matchDelta(s, op)
 	if g == nil {
 		return nil
 	}
@@ -73,13 +73,8 @@ type cutInput struct {
 	first int
 }
 
-func matchDelta(s *site.Site) *deltaGroup {
-	g := &deltaGroup{}
-	i := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == "deltanet" })
-	if i < 0 {
-		return nil
-	}
-	g.delta = s.Group.Ops[i]
+func matchDelta(s *site.Site, op *ir.Op) *deltaGroup {
+	g := &deltaGroup{delta: op}
 	a := g.delta.Attrs
 	g.headDim, g.keys, g.heads, g.run = a.Int("head_dim"), a.Int("k_heads"), a.Int("v_heads"), 1
 	if a.Str("map") == "div" {

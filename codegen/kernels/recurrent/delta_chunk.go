@@ -2,7 +2,6 @@ package recurrent
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
@@ -11,9 +10,9 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-func DeltaChunkCandidates(s *site.Site) []site.Candidate {
+func DeltaChunkCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	k := &deltaChunkKernel{}
-	if k.lanes() > s.Target.Workgroup || !k.match(s) || !k.fits(s) {
+	if k.lanes() > s.Target.Workgroup || !k.match(s, op) || !k.fits(s) {
 		return nil
 	}
 	return []site.Candidate{k.candidate()}
@@ -33,8 +32,8 @@ type deltaChunkKernel struct {
 
 const chunkTeam = 8
 
-func (k *deltaChunkKernel) match(s *site.Site) bool {
-	m := k.matchOp(s, "delta_chunk", 2)
+func (k *deltaChunkKernel) match(s *site.Site, op *ir.Op) bool {
+	m := k.matchOp(s, op, 2)
 	if m == nil {
 		return false
 	}
@@ -52,13 +51,9 @@ type chunkOp struct {
 	heads   int // of values
 }
 
-// matchOp finds the op of that name in the site's group, and what its first inputs are slices of.
-func (k *chunkOp) matchOp(s *site.Site, name string, inputs int) *groupMatch {
-	i := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == name })
-	if i < 0 {
-		return nil
-	}
-	k.op = s.Group.Ops[i]
+// matchOp takes op, and finds what its first inputs are slices of.
+func (k *chunkOp) matchOp(s *site.Site, op *ir.Op, inputs int) *groupMatch {
+	k.op = op
 	m := &groupMatch{site: s, used: map[*ir.Op]bool{k.op: true}}
 	for _, x := range k.op.Args[:inputs] {
 		k.inputs = append(k.inputs, m.input(x))

@@ -7,11 +7,11 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-func DeltaChunkedCandidates(s *site.Site) []site.Candidate {
+func DeltaChunkedCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	var list []site.Candidate
 	for _, parts := range []int{4, 2} {
 		k := &deltaChunkedKernel{chunkedRule{parts: parts}, s.Target.Copies()}
-		if !k.match(s) || !k.fits(s) {
+		if !k.match(s, op) || !k.fits(s) {
 			continue
 		}
 		words := ""

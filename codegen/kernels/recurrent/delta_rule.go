@@ -18,8 +18,8 @@ type chunkedRule struct {
 	parts int // workgroups of a head
 }
 
-func (k *chunkedRule) match(s *site.Site) bool {
-	m := k.matchOp(s, "deltanet_chunked", 3)
+func (k *chunkedRule) match(s *site.Site, op *ir.Op) bool {
+	m := k.matchOp(s, op, 3)
 	if m == nil {
 		return false
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // DeltaTF32x3Candidates returns delta_chunked with matrices of TF32.
-func DeltaTF32x3Candidates(s *site.Site) []site.Candidate {
+func DeltaTF32x3Candidates(s *site.Site, op *ir.Op) []site.Candidate {
 	if !s.Target.TF32() {
 		return nil
 	}
@@ -18,7 +18,7 @@ func DeltaTF32x3Candidates(s *site.Site) []site.Candidate {
 	if s.Target.Overlaps() {
 		k.least = s.Target.SharedOptIn / 16 / 3
 	}
-	if !k.match(s) || !k.fits(s.Target) {
+	if !k.match(s, op) || !k.fits(s.Target) {
 		return nil
 	}
 	return []site.Candidate{k.candidate("delta_tf32x3", "", " tf32", k.kernel)}

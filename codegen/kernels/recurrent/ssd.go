@@ -33,12 +33,12 @@ const (
 	ssdLeast = 8   // rows of the state that a lane has, at least, where there are as many
 )
 
-func SSDCandidates(s *site.Site) []site.Candidate {
-	g := matchSSD(s)
-	if g == nil || !site.Indexable(s, g.op.Args[5], 1) {
+func SSDCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	g := matchSSD(s, op)
+	if g == nil || !site.Indexable(s, op.Args[5], 1) {
 		return nil
 	}
-	op, a := g.op, g.op.Attrs
+	a := op.Attrs
 	k := &ssdKernel{ssdGroup: g, heads: a.Int("heads"), headDim: a.Int("head_dim"), groups: a.Int("groups"), n: a.Int("state_dim"),
 		mixes: s.Mixes(), slots: int(op.Args[5].Type.Shape[0])}
 	var ok bool

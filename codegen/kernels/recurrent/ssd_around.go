@@ -25,13 +25,8 @@ type ssdGroup struct {
 }
 
 // matchSSD returns the site's group as an ssdGroup, nil if it is none.
-func matchSSD(s *site.Site) *ssdGroup {
-	ops := s.Group.Ops
-	i := slices.IndexFunc(ops, func(op *ir.Op) bool { return op.Kind.Name == "ssd" })
-	if i < 0 {
-		return nil
-	}
-	g := &ssdGroup{op: ops[i]}
+func matchSSD(s *site.Site, op *ir.Op) *ssdGroup {
+	g := &ssdGroup{op: op}
 	m := &groupMatch{site: s, used: map[*ir.Op]bool{g.op: true}}
 	g.dt, g.x = m.input(g.op.Args[1]), cutInput{x: g.op.Args[0]}
 	if g.conv = m.maker(g.op.Args[0], "conv1d"); g.conv != nil {
@@ -42,7 +37,7 @@ func matchSSD(s *site.Site) *ssdGroup {
 		g.matchAround(m)
 	}
 	for _, in := range []cutInput{g.x, g.dt, g.z} {
-		if in.x != nil && in.x.Def != nil && slices.Contains(ops, in.x.Def) {
+		if in.x != nil && in.x.Def != nil && slices.Contains(s.Group.Ops, in.x.Def) {
 			return nil
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-func ArgmaxCandidates(s *site.Site) []site.Candidate {
+func ArgmaxCandidates(s *site.Site, _ *ir.Op) []site.Candidate {
 	k, ok := matchArgmax(s)
 	if !ok {
 		return nil

@@ -4,6 +4,7 @@ package rowwise
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
@@ -12,8 +13,31 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-func ElementwiseCandidates(s *site.Site) []site.Candidate {
-	return slices.Concat(pointwiseCandidates(s), halfCandidates(s), sliceCandidates(s), lastRowCandidates(s), headPartCandidates(s), headIDCandidates(s))
+func ElementwiseCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	switch name := op.Kind.Name; {
+	case pointwise[name] != nil:
+		return pointwiseCandidates(s, op)
+	case !site.Alone(s, op):
+		return nil
+	case headParts[name] != nil:
+		return headPartCandidates(s, op)
+	default:
+		return copies[name](s, op)
+	}
+}
+
+// ElementwiseOps are the names of the ops; slice, which others also read through, is the last.
+func ElementwiseOps() []string {
+	names := slices.Sorted(maps.Keys(pointwise))
+	names = slices.AppendSeq(names, maps.Keys(headParts))
+	names = slices.AppendSeq(names, maps.Keys(copies))
+	names = slices.DeleteFunc(names, func(name string) bool { return name == "slice" })
+	return append(names, "slice")
+}
+
+// copies has ops that copy elements, from elsewhere or rounded.
+var copies = map[string]func(s *site.Site, op *ir.Op) []site.Candidate{
+	"half": halfCandidates, "slice": sliceCandidates, "last_row": lastRowCandidates, "head_ids": headIDCandidates,
 }
 
 // elements is how a kernel makes the result of an op: access by access.
@@ -23,11 +47,8 @@ type elements struct {
 	site.Accesses
 }
 
-// elementsOf returns that of op; it fails where the rows of a step are not known, or without op.
+// elementsOf returns that of op; it fails where the rows of a step are not known.
 func elementsOf(s *site.Site, op *ir.Op) (e elements, ok bool) {
-	if op == nil {
-		return e, false
-	}
 	rows, ok := site.ExtentOf(s, op.Result)
 	return elements{op, rows, site.AccessesOf(int(op.Result.Type.Last()), s.Target)}, ok
 }
@@ -45,42 +66,43 @@ func (e elements) candidate(name, words string, kernel site.Kernel) []site.Candi
 type elementFunc func(b *kernel.Builder, x []kernel.Value) kernel.Value
 
 // pointwise has the ops that compute each element from those at its place in the
-// rows of the operands; an operand without rows is the same in all of them.
-var pointwise = map[string]elementFunc{
-	"add":     func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Add(x[0], x[1]) },
-	"mul":     func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], x[1]) },
-	"relu2":   func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.Relu2(b, x[0]) },
-	"gate":    func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], lane.Sigmoid(b, x[1])) },
-	"sigmoid": func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.Sigmoid(b, x[0]) },
-	"decay":   func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.LogDecay(b, x[0], x[1], x[2]) },
-}
-
-// pointwiseOf returns the function of op and its name; nil if op is none.
-func pointwiseOf(op *ir.Op) (elementFunc, string) {
-	name := op.Kind.Name
-	switch name {
-	case "glu":
+// rows of the operands; an operand without rows is the same in all of them. Each returns the function of an op, and
+// what tells its kernel from others of that name.
+var pointwise = map[string]func(op *ir.Op) (elementFunc, string){
+	"add":     always(func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Add(x[0], x[1]) }),
+	"mul":     always(func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], x[1]) }),
+	"relu2":   always(func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.Relu2(b, x[0]) }),
+	"gate":    always(func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], lane.Sigmoid(b, x[1])) }),
+	"sigmoid": always(func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.Sigmoid(b, x[0]) }),
+	"decay":   always(func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.LogDecay(b, x[0], x[1], x[2]) }),
+	"glu": func(op *ir.Op) (elementFunc, string) {
 		act := op.Attrs.Str("act")
-		return func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.GLU(b, act, x[0])(x[1]) }, name + " " + act
-	case "scale":
+		return func(b *kernel.Builder, x []kernel.Value) kernel.Value { return lane.GLU(b, act, x[0])(x[1]) }, " " + act
+	},
+	"scale": func(op *ir.Op) (elementFunc, string) {
 		factor := float32(op.Attrs.Float("factor"))
 		if len(op.Args) > 1 {
-			return func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(b.Mul(x[0], factor), x[1]) }, fmt.Sprint(name, " ", factor, " by")
+			return func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(b.Mul(x[0], factor), x[1]) }, fmt.Sprint(" ", factor, " by")
 		}
-		return func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], factor) }, fmt.Sprint(name, " ", factor)
-	case "softcap":
+		return func(b *kernel.Builder, x []kernel.Value) kernel.Value { return b.Mul(x[0], factor) }, fmt.Sprint(" ", factor)
+	},
+	"softcap": func(op *ir.Op) (elementFunc, string) {
 		scale, most := op.Attrs.Float("scale"), op.Attrs.Float("cap")
 		return func(b *kernel.Builder, x []kernel.Value) kernel.Value {
 			return b.Mul(lane.Tanh(b, b.Mul(x[0], float32(scale/most))), float32(most))
-		}, fmt.Sprint(name, " ", scale, " ", most)
-	}
-	return pointwise[name], name
+		}, fmt.Sprint(" ", scale, " ", most)
+	},
 }
 
-func pointwiseCandidates(s *site.Site) []site.Candidate {
-	op := s.Group.Ops[len(s.Group.Ops)-1]
-	apply, name := pointwiseOf(op)
-	if apply == nil || len(s.Outputs) != 1 || s.Outputs[0] != op.Result {
+// always is a function of all ops of a name.
+func always(f elementFunc) func(op *ir.Op) (elementFunc, string) {
+	return func(*ir.Op) (elementFunc, string) { return f, "" }
+}
+
+func pointwiseCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	apply, form := pointwise[op.Kind.Name](op)
+	name := op.Kind.Name + form
+	if len(s.Outputs) != 1 || s.Outputs[0] != op.Result {
 		return nil
 	}
 	cuts := make([]*ir.Op, len(op.Args)) // the slices that operands are
@@ -198,8 +220,8 @@ func cutVec(cut *ir.Op, vec int) int {
 }
 
 // sliceCandidates copy a run of each row.
-func sliceCandidates(s *site.Site) []site.Candidate {
-	e, ok := elementsOf(s, site.Only(s, "slice"))
+func sliceCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	e, ok := elementsOf(s, op)
 	if !ok {
 		return nil
 	}
@@ -219,11 +241,7 @@ func sliceCandidates(s *site.Site) []site.Candidate {
 }
 
 // lastRowCandidates copies row n-1 of a value of 32-bit elements.
-func lastRowCandidates(s *site.Site) []site.Candidate {
-	op := site.Only(s, "last_row")
-	if op == nil {
-		return nil
-	}
+func lastRowCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	width := 1
 	for _, d := range op.Result.Type.Shape[1:] {
 		width *= int(d)
@@ -248,9 +266,9 @@ func lastRowCandidates(s *site.Site) []site.Candidate {
 }
 
 // halfCandidates computes a half of its own.
-func halfCandidates(s *site.Site) []site.Candidate {
-	e, ok := elementsOf(s, site.Only(s, "half"))
-	if !ok || e.op.Result.Type.Last()%4 != 0 {
+func halfCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	e, ok := elementsOf(s, op)
+	if !ok || op.Result.Type.Last()%4 != 0 {
 		return nil
 	}
 	return e.candidate("half", "half", func(s *site.Signature) func(b *kernel.Builder) {

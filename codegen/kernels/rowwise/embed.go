@@ -35,11 +35,7 @@ func (k embed) declare(s *site.Signature) tableArgs {
 	}
 }
 
-func EmbedCandidates(s *site.Site) []site.Candidate {
-	op := site.Only(s, "embed")
-	if op == nil {
-		return nil
-	}
+func EmbedCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	table := op.Args[1]
 	width := int(table.Type.Shape[1])
 	rows, ok := site.ExtentOf(s, op.Args[0])

@@ -65,12 +65,9 @@ var headParts = map[string]func(op *ir.Op) headPart{
 }
 
 // headPartCandidates copy an access a lane.
-func headPartCandidates(s *site.Site) []site.Candidate {
-	if len(s.Group.Ops) != 1 || headParts[s.Group.Ops[0].Kind.Name] == nil {
-		return nil
-	}
-	name := s.Group.Ops[0].Kind.Name
-	e, ok := elementsOf(s, site.Only(s, name))
+func headPartCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	name := op.Kind.Name
+	e, ok := elementsOf(s, op)
 	if !ok {
 		return nil
 	}
@@ -102,8 +99,8 @@ func headPartCandidates(s *site.Site) []site.Candidate {
 }
 
 // headIDCandidates number the heads of each row.
-func headIDCandidates(s *site.Site) []site.Candidate {
-	e, ok := elementsOf(s, site.Only(s, "head_ids"))
+func headIDCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	e, ok := elementsOf(s, op)
 	if !ok {
 		return nil
 	}

@@ -11,24 +11,15 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-func RowNormCandidates(s *site.Site) []site.Candidate {
-	var op *ir.Op
-	for _, name := range []string{"rmsnorm", "gated_rmsnorm", "l2norm"} {
-		if op == nil {
-			op = site.Only(s, name)
-		}
-	}
+func RowNormCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	half, tile := roundedNorm(s)
-	if half != nil {
-		op = s.Group.Ops[0]
-	}
 	var post postNorm
-	if op == nil {
-		if post = matchPostNorm(s); post.result != nil {
-			op = s.Group.Ops[0]
+	if half == nil && !site.Alone(s, op) {
+		if post = matchPostNorm(s); post.result == nil {
+			return nil
 		}
 	}
-	if op == nil || len(op.Args) > 1 && op.Args[1].Type.DType != ir.F32 {
+	if len(op.Args) > 1 && op.Args[1].Type.DType != ir.F32 {
 		return nil
 	}
 	rows, ok := site.ExtentOf(s, op.Result)

@@ -16,9 +16,8 @@ const (
 
 // TileCandidates put rows into tiles: a workgroup takes a block of 32 rows, a lane four octets of one, which make four
 // pieces.
-func TileCandidates(s *site.Site) []site.Candidate {
-	op := site.Only(s, "tile")
-	if op == nil || s.Target.Wave != tileLanes {
+func TileCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	if s.Target.Wave != tileLanes {
 		return nil
 	}
 	rows, ok := site.ExtentOf(s, op.Args[0])

@@ -112,14 +112,7 @@ func Same(to **ir.Value, v *ir.Value) bool {
 	return *to == v
 }
 
-// Only returns the op if the group is one op of that name whose result others read, else nil.
-func Only(s *Site, name string) *ir.Op {
-	if len(s.Group.Ops) != 1 || s.Group.Ops[0].Kind.Name != name {
-		return nil
-	}
-	op := s.Group.Ops[0]
-	if op.Result != nil && (len(s.Outputs) != 1 || s.Outputs[0] != op.Result) {
-		return nil
-	}
-	return op
+// Alone reports whether the group is op and nothing else, and others read its result.
+func Alone(s *Site, op *ir.Op) bool {
+	return len(s.Group.Ops) == 1 && s.Group.Ops[0] == op && (op.Result == nil || len(s.Outputs) == 1 && s.Outputs[0] == op.Result)
 }
