@@ -218,8 +218,9 @@ func (s *Session) atOnce(e *plans.Entry, n int) int {
 	return int(maxSubmission / e.Predict(s.pos+n).Seconds())
 }
 
-// entry returns the narrowest entry of the kinds that reaches as far as rows rows, else the widest; of those whose steps
-// do not take long, if there are any, unless steps end in their middle. It is nil if there is no entry of the kinds.
+// entry returns the narrowest entry of the kinds that reaches as far as rows rows, else the widest. It takes those
+// whose steps do not take long, if there are any, unless steps end in their middle. It is nil if there is no entry of
+// the kinds.
 func (s *Session) entry(rows int, kinds ...string) *plans.Entry {
 	var fit, widest, narrowest *plans.Entry
 	for i := range s.plan.Entries {

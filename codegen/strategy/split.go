@@ -95,9 +95,9 @@ func ArgmaxParts(logits int, t *target.Target) int {
 // (docs/lab/hybrids.md).
 func Besides(t *target.Target, heads int) bool { return t.Overlaps() && 2*heads <= t.Units }
 
-// FloatsApart returns the least rows of an exact step, and products of all of them, of projections of a few bits that do
-// not share a dispatch with some in float32: what was measured or, where matrices multiply them, from two tiles of rows
-// on, since kernels of both take weights apart for each tile anew.
+// FloatsApart returns the least rows of an exact step, and products of all of them, of projections of a few bits that
+// do not share a dispatch with some in float32. That is what was measured or, where matrices multiply them, two tiles
+// of rows: kernels of both take weights apart for each tile anew.
 func FloatsApart(t *target.Target) (rows int, work int64) {
 	switch apart := t.Thresholds.Apart; {
 	case !t.Fragments:

@@ -147,6 +147,7 @@ func TestGemmFixedAddsUp(t *testing.T) {
 	const k, outputs = 256 * 17, 150
 	few := ringTarget
 	few.Units = 1
+	few.Thresholds.FixedRows = 3 // also of a step of three rows
 	unbound := few
 	unbound.CUDA = 0
 	build := func(w *work) []*ir.Value {

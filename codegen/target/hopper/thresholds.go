@@ -19,8 +19,8 @@ var (
 		WgmmaRows: 512,
 		// Only rings of 2 to 4 were measured (docs/lab/batched-decoding.md).
 		RingMost: 4,
-		// Without, a unit has one workgroup. With heads of 128, 4 and 8 rows: 10.4 us where 13.0 were, and 14.8 of 17.8.
-		// With one and two rows each unit has no more than one anyway.
+		// Without, a unit has one workgroup. With heads of 128, 4 and 8 rows: 10.4 us where 13.0 were, and 14.8 of
+		// 17.8. With one and two rows each unit has no more than one anyway.
 		Room: device.Room{Lanes: 512, Rows: 3, Head: 128},
 		// Projections of one row with more lanes and with more rows at a time: 1 to 4 % more tokens a second
 		// (docs/lab/tuning.md).
