@@ -1,6 +1,10 @@
 package cache
 
-import "github.com/zincc-dev/zincc/ir"
+import (
+	"sort"
+
+	"github.com/zincc-dev/zincc/ir"
+)
 
 // Pages knows which pages of a device's caches sequence slots have. A page that several have nobody writes. Page 0 is
 // nobody's, and stands where a slot has none. It is for one goroutine.
@@ -8,6 +12,8 @@ type Pages struct {
 	table ir.PageTable
 	users []int32 // slots that have a page, by page
 	free  []int32
+	more  int     // pages that several slots have
+	seen  []int32 // slots that Spare has found to have a page, by page
 }
 
 // NewPages makes a pool of so many pages, page 0 among them, that are all free. like says how many entries the slots'
@@ -38,11 +44,16 @@ func (p *Pages) of(slot int) []int32 {
 // set puts a page, or none, into a table, and frees the one that was there if nobody else has it.
 func (p *Pages) set(entry *int32, page int32) {
 	if page > 0 {
-		p.users[page]++
+		if p.users[page]++; p.users[page] == 2 {
+			p.more++
+		}
 	}
 	if old := *entry; old > 0 {
-		if p.users[old]--; p.users[old] == 0 {
+		switch p.users[old]--; p.users[old] {
+		case 0:
 			p.free = append(p.free, old)
+		case 1:
+			p.more--
 		}
 	}
 	*entry = page
@@ -93,16 +104,59 @@ func (p *Pages) Own(slot, from, to int) (moved bool) {
 	return moved
 }
 
-// Spare is how many pages are free, or would be if the slots that may be emptied were.
-func (p *Pages) Spare(may func(slot int) bool) int {
-	spare, by := len(p.free), map[int32]int32{}
-	for i, page := range p.table.Entries {
-		if page == 0 || !may(i/p.table.Each) {
+// Spare is how many pages are free, or would be if the slots that may be emptied were, and how many of the pages of a
+// slot's first whole positions would stay.
+func (p *Pages) Spare(may func(slot int) bool, slot, positions int) (spare, stay int) {
+	p.seen = append(p.seen[:0], make([]int32, len(p.users))...)
+	spare = len(p.free)
+	for from := 0; from < len(p.table.Entries); from += p.table.Each {
+		if p.table.Entries[from] == 0 || !may(from/p.table.Each) {
 			continue
 		}
-		if by[page]++; by[page] == p.users[page] {
-			spare++
+		for _, page := range p.of(from / p.table.Each) {
+			if page == 0 {
+				break
+			}
+			if p.seen[page]++; p.seen[page] == p.users[page] {
+				spare++
+			}
 		}
 	}
-	return spare
+	if slot >= 0 {
+		for _, page := range p.of(slot)[:positions/p.table.Page] {
+			if page > 0 && p.seen[page] < p.users[page] {
+				stay++
+			}
+		}
+	}
+	return spare, stay
+}
+
+// Has is how many pages a slot has.
+func (p *Pages) Has(slot int) int {
+	own := p.of(slot)
+	return sort.Search(len(own), func(i int) bool { return own[i] == 0 })
+}
+
+// Alone is how many pages a slot has that no other has.
+func (p *Pages) Alone(slot int) int {
+	n := 0
+	for _, page := range p.of(slot)[:p.Has(slot)] {
+		if p.users[page] == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// PageStats counts pages. Held are those that slots have; those that several have count once there, and are Shared.
+type PageStats struct {
+	Positions                 int // of a page
+	Total, Free, Held, Shared int
+}
+
+// Stats returns the counts.
+func (p *Pages) Stats() PageStats {
+	total := len(p.users) - 1
+	return PageStats{Positions: p.table.Page, Total: total, Free: len(p.free), Held: total - len(p.free), Shared: p.more}
 }

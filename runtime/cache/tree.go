@@ -277,6 +277,9 @@ func (n *node) drop() {
 	}
 }
 
+// Missed is how many seconds of computing are lost if a holder forgets its path.
+func (t *Tree) Missed(holder int, now float64) float64 { return t.Loss(holder, Hit{}, now) }
+
 // Loss is how many seconds of computing are lost if a holder leaves its path for that of a hit: what it alone holds
 // beyond, the less the longer nobody has asked for it.
 func (t *Tree) Loss(holder int, h Hit, now float64) float64 {

@@ -25,6 +25,9 @@ func (e *Engine) burst(entry *plans.Entry, group []*seq, depth int) int {
 	n := min(runtime.Burst, e.plan.Header.Ring/len(group))
 	sure := true // what the device chooses is taken
 	for _, s := range group {
+		if len(s.next) > 1 { // known already
+			return 1
+		}
 		if s.onHost() {
 			if !e.follow(s, n) {
 				return 1

@@ -35,6 +35,7 @@ const (
 // Why a request waits in the queue, or in its slot for the next step of its prompt.
 const (
 	ForSlot     = "slots"    // it is the next one; all slots are in use
+	ForPages    = "pages"    // it is the next one; the pool has too few pages
 	ForPriority = "priority" // requests of a higher priority go first
 	ForTurn     = "turn"     // it is the turn of another owner
 	ForOrder    = "order"    // others of its owner came first; of prompts: another is read first
@@ -46,7 +47,7 @@ const (
 var (
 	reuses      = []string{OwnSlot, OtherSlot, OwnAnswer, NoSlot}
 	promptWaits = []string{ForOrder, ForTokens}
-	queueWaits  = []string{ForSlot, ForPriority, ForTurn, ForOrder}
+	queueWaits  = []string{ForSlot, ForPages, ForPriority, ForTurn, ForOrder}
 )
 
 // zeros makes a counter of each name.
@@ -86,8 +87,8 @@ func (t turns) forget(lists ...[]*seq) {
 	})
 }
 
-// waitsFor counts requests by what they wait for.
-func (t turns) waitsFor(waiting []*seq) map[string]int {
+// waitsFor counts requests by what they wait for; first is what the next one waits for.
+func (t turns) waitsFor(waiting []*seq, first string) map[string]int {
 	all := zeros[int](queueWaits)
 	if len(waiting) == 0 {
 		return all
@@ -98,7 +99,7 @@ func (t turns) waitsFor(waiting []*seq) map[string]int {
 		why := ForTurn
 		switch {
 		case i == next:
-			why = ForSlot
+			why = first
 		case s.req.Priority < waiting[0].req.Priority:
 			why = ForPriority
 		case before[s.req.Owner]:
@@ -115,7 +116,7 @@ func (t turns) waitsFor(waiting []*seq) map[string]int {
 func (e *Engine) waitFor() {
 	why := ForTokens
 	for _, s := range e.running {
-		if s.waitsFor = ""; !s.ended && s.reading() {
+		if s.waitsFor = ""; !s.ended && s.slot != nil && s.reading() {
 			s.waitsFor = why
 			e.waits[why]++
 			why = ForOrder

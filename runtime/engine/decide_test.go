@@ -39,12 +39,12 @@ func TestTurnsOfOwners(t *testing.T) {
 			})
 			time.Sleep(time.Millisecond)
 		}
-		want := map[string]int{engine.ForSlot: 1, engine.ForPriority: 6, engine.ForTurn: 0, engine.ForOrder: 0}
+		want := map[string]int{engine.ForSlot: 1, engine.ForPages: 0, engine.ForPriority: 6, engine.ForTurn: 0, engine.ForOrder: 0}
 		if s := e.Stats(); s.Waiting != 7 || !maps.Equal(s.WaitingFor, want) {
 			t.Errorf("%d wait, for %v, want %v", s.Waiting, s.WaitingFor, want)
 		}
 		time.Sleep(150 * time.Millisecond) // a1 and A5 are answered, b1 is on its way
-		want = map[string]int{engine.ForSlot: 1, engine.ForPriority: 0, engine.ForTurn: 2, engine.ForOrder: 2}
+		want = map[string]int{engine.ForSlot: 1, engine.ForPages: 0, engine.ForPriority: 0, engine.ForTurn: 2, engine.ForOrder: 2}
 		if s := e.Stats(); s.Waiting != 5 || !maps.Equal(s.WaitingFor, want) {
 			t.Errorf("%d wait, for %v, want %v", s.Waiting, s.WaitingFor, want)
 		}

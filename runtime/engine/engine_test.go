@@ -12,6 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/sample"
@@ -100,42 +101,67 @@ type visit struct {
 // TestLoad sends requests at random times, cancels some and lets some readers leave. Each answer
 // is the one that the request gets alone, or its beginning; nothing is left behind in the end.
 func TestLoad(t *testing.T) {
+	testLoad(t, false, [2]int{1, 8}, [2]int{1, 20})
+}
+
+// TestLoadInPages is TestLoad where caches lie in a pool that is too small for all, so that some give their slots up.
+func TestLoadInPages(t *testing.T) {
+	if testLoad(t, true, [2]int{3, 6}, [2]int{8, 20}) == 0 {
+		t.Error("no request has given its slot up")
+	}
+}
+
+// testLoad is a test of at least and at most so many slots and requests, and returns how many gave their slots up.
+func testLoad(t *testing.T, pages bool, slots, requests [2]int) (preempted int64) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rings := rapid.Bool().Draw(rt, "rings")
 		ctx := 300
 		if rings {
 			ctx = 2 * fakeRing
 		}
-		p := fakePlan(rapid.IntRange(1, 8).Draw(rt, "slots"), ctx, rapid.Bool().Draw(rt, "recurrent"))
+		p := fakePlan(rapid.IntRange(slots[0], slots[1]).Draw(rt, "slots"), ctx, rapid.Bool().Draw(rt, "recurrent"))
 		if rings {
 			addRings(p)
+		}
+		if pages {
+			page := rapid.SampledFrom([]int{64, 128}).Draw(rt, "page")
+			each := ir.PagesOf(ctx, page)
+			toPagesOf(p, page, 1+rapid.IntRange(each, 2*each).Draw(rt, "pool"))
 		}
 		// Where prompts go on from answers that others have left, answers are the same only if the rows of all entries
 		// are alike.
 		alike := rapid.Bool().Draw(rt, "alike")
 		o := engine.Options{ReuseAnswers: alike && rapid.Bool().Draw(rt, "reuse answers")}
 		slow := rapid.SampledFrom([]float64{1, 0.5, 3}).Draw(rt, "slow")
-		visits := make([]visit, rapid.IntRange(1, 20).Draw(rt, "requests"))
+		visits := make([]visit, rapid.IntRange(requests[0], requests[1]).Draw(rt, "requests"))
 		for i := range visits {
 			v := visit{Request: drawRequest(rt, ctx), arrive: time.Duration(rapid.IntRange(0, 300).Draw(rt, "arrives")) * time.Millisecond,
 				leave: time.Duration(rapid.SampledFrom([]int{0, 0, 1, 30, 200}).Draw(rt, "leaves")) * time.Millisecond}
+			if pages && rapid.Bool().Draw(rt, "long") {
+				v.Max, v.IgnoreEOG = -1, true
+			}
 			visits[i] = v
 		}
 		var err error
-		synctest.Test(t, func(*testing.T) { err = load(p, o, slow, alike, visits) })
+		synctest.Test(t, func(*testing.T) {
+			var st engine.Stats
+			st, err = load(p, o, slow, alike, visits)
+			preempted += st.Preempted
+		})
 		if err != nil {
 			rt.Fatal(err)
 		}
 	})
+	return preempted
 }
 
 // load lets the visits come to an engine and compares their answers with those that they get alone.
-func load(p *plans.Plan, o engine.Options, slow float64, alike bool, visits []visit) error {
+func load(p *plans.Plan, o engine.Options, slow float64, alike bool, visits []visit) (st engine.Stats, err error) {
 	x := newFake(p)
 	x.slow, x.alike = slow, alike
 	e, err := engine.New(p, x, fakeTokenizer(), o)
 	if err != nil {
-		return err
+		return st, err
 	}
 	defer e.Close()
 	var wait sync.WaitGroup
@@ -165,27 +191,36 @@ func load(p *plans.Plan, o engine.Options, slow float64, alike bool, visits []vi
 	}
 	wait.Wait()
 	if err := errors.Join(errs...); err != nil {
-		return err
+		return st, err
 	}
 	if err := e.Drain(context.Background()); err != nil {
-		return err
+		return st, err
 	}
-	st := e.Stats()
+	st = e.Stats()
 	total := int64(0)
 	for _, n := range st.Requests {
 		total += n
 	}
 	if st.Waiting != 0 || total != int64(len(visits)) {
-		return fmt.Errorf("%d wait, %v have ended of %d", st.Waiting, st.Requests, len(visits))
+		return st, fmt.Errorf("%d wait, %v have ended of %d", st.Waiting, st.Requests, len(visits))
 	}
 	for i, s := range st.Slots {
 		if s.State != "idle" {
-			return fmt.Errorf("slot %d: %+v", i, s)
+			return st, fmt.Errorf("slot %d: %+v", i, s)
+		}
+	}
+	if k := p.Paged(); k != nil {
+		held := 0
+		for _, s := range st.Slots {
+			held += s.Pages
+		}
+		if c := st.Pages; held < c.Held+c.Shared || c.Shared == 0 && held > c.Held || c.Held+c.Free != c.Total || c.Total != k.Pages-1 {
+			return st, fmt.Errorf("slots have %d pages, counts say %+v", held, c)
 		}
 	}
 	e.Close()
 	if x.saved != 0 {
-		return fmt.Errorf("%d states are left", x.saved)
+		return st, fmt.Errorf("%d states are left", x.saved)
 	}
-	return nil
+	return st, nil
 }

@@ -94,13 +94,16 @@ const fakePage = 128
 // fakeUnwritten is in rows that nobody has written.
 const fakeUnwritten = -1
 
-// toPages has the rows of a plan lie in so many pages.
-func toPages(p *plans.Plan, pages int) {
+// toPages has the rows of a plan lie in so many pages of fakePage positions.
+func toPages(p *plans.Plan, pages int) { toPagesOf(p, fakePage, pages) }
+
+// toPagesOf has the rows of a plan lie in so many pages.
+func toPagesOf(p *plans.Plan, page, pages int) {
 	r := &p.Memory.KV[0]
 	k := *r.Kept
-	k.Kind, k.Page, k.Pages, k.Rows = "pages", fakePage, pages, ir.PagesOf(k.Rows, fakePage)*fakePage
-	r.Kept, r.Bytes = &k, int64(pages)*fakePage*fakeRow
-	p.Program.Globals[0].Layout, p.Program.Globals[0].Type = ir.PagesLayout, ir.MakeType(ir.F32, ir.Dim(pages), fakePage, fakeRow/4)
+	k.Kind, k.Page, k.Pages, k.Rows = "pages", page, pages, ir.PagesOf(k.Rows, page)*page
+	r.Kept, r.Bytes = &k, int64(pages)*int64(page)*fakeRow
+	p.Program.Globals[0].Layout, p.Program.Globals[0].Type = ir.PagesLayout, ir.MakeType(ir.F32, ir.Dim(pages), ir.Dim(page), fakeRow/4)
 }
 
 // fakeRow is the bytes of a row of a cache.

@@ -104,7 +104,7 @@ func (e *Engine) restore(s *seq) (took time.Duration, ok bool, err error) {
 		return 0, false, err
 	}
 	e.fed(s, n)
-	s.usage.Cached += n
+	e.cached(s, s.from+n)
 	e.kept.restored += int64(n)
 	if s.req.Reading != nil {
 		s.req.Reading(pos + n)

@@ -29,6 +29,8 @@ type loop struct {
 	luck      luck          // of all sequences with a format
 	host      average       // seconds from the end of a step of decoding on the device until its tokens are chosen
 	pages     *cache.Pages  // that slots have; nil where caches do not lie in pages
+	short     bool          // a slot is free, and there are no pages for the next request
+	preempted int64         // sequences that gave their slots up
 	block     step.Block
 	read      int64 // tokens of prompts
 	generated int64
@@ -81,13 +83,15 @@ func (e *Engine) prepare() bool {
 // sweep ends sequences that were cancelled, all of them if why is not nil, and gives free slots to
 // those that wait. It runs under the lock.
 func (e *Engine) sweep(why error) {
+	e.requeue()
 	e.running = slices.DeleteFunc(e.running, func(s *seq) bool { return e.over(s, why) })
 	e.waiting = slices.DeleteFunc(e.waiting, func(s *seq) bool { return e.over(s, why) })
+	e.short = false
 	for len(e.waiting) > 0 && len(e.running) < len(e.slots) {
 		e.turns.forget(e.waiting, e.running)
 		i := e.turns.next(e.waiting)
 		s := e.waiting[i]
-		if !e.admit(s) {
+		if e.short = !e.admit(s); e.short {
 			break
 		}
 		e.waiting = slices.Delete(e.waiting, i, i+1)
@@ -113,7 +117,7 @@ func (e *Engine) over(s *seq, why error) bool {
 		e.end(s, s.done(Stopped, nil))
 	case s.ctx.Err() != nil:
 		e.end(s, s.done(Cancelled, nil))
-	case s.slot == nil && e.o.Patience > 0 && time.Since(s.arrived) >= e.o.Patience:
+	case s.admitted.IsZero() && e.o.Patience > 0 && time.Since(s.arrived) >= e.o.Patience:
 		e.end(s, s.done(Failed, ErrQueueTimeout))
 	default:
 		return false
@@ -125,11 +129,7 @@ func (e *Engine) over(s *seq, why error) bool {
 func (e *Engine) end(s *seq, d *Done) {
 	s.ended = true
 	if s.slot != nil {
-		e.clock++
-		s.slot.seq, s.slot.used = nil, e.clock
-		if e.pages != nil {
-			e.pages.Drop(s.slot.index, len(s.slot.tokens))
-		}
+		e.leave(s.slot)
 	}
 	e.stats.count(d)
 	e.active--
@@ -140,7 +140,7 @@ func (e *Engine) end(s *seq, d *Done) {
 	s.out.end(d)
 }
 
-// admit gives a sequence a slot, if there are pages for all that it may write.
+// admit gives a sequence a slot, if there are pages for what it begins with.
 func (e *Engine) admit(s *seq) bool {
 	l, cached, why := e.place(s.req)
 	if !e.room(s, l) {
@@ -148,9 +148,10 @@ func (e *Engine) admit(s *seq) bool {
 	}
 	e.clock++
 	e.turns[s.req.Owner] = e.clock
-	s.slot, s.usage.Cached = l, cached
-	s.slot.decision = Decision{Why: why, From: -1}
-	s.slot.seq, s.admitted, s.luck = s, time.Now(), e.luck
+	s.slot, l.seq, l.decision = l, s, Decision{Why: why, From: -1}
+	if s.admitted.IsZero() {
+		s.usage.Cached, s.admitted, s.luck = cached, time.Now(), e.luck
+	}
 	return true
 }
 
@@ -169,16 +170,16 @@ func (e *Engine) step() error {
 		e.tell(time.Hour) // steps of prompts may take long
 	}
 	for _, s := range e.running {
-		for !s.ended && s.reading() {
-			if !s.started {
-				if err := e.start(s); err != nil {
-					return err
-				}
+		for !s.ended && s.slot != nil && s.reading() {
+			if ready, err := e.start(s); err != nil {
+				return err
+			} else if !ready {
+				break
 			}
 			entry, n := e.prompts.step(len(s.slot.tokens), e.stop(s), s.exact)
 			if e.spent > 0 && !e.fits(s, entry, n) {
 				e.waitFor()
-				return e.decodeAll(e.decodable())
+				return e.decodeAll()
 			}
 			s.waitsFor = ""
 			took, ok, err := e.restore(s)
@@ -191,7 +192,7 @@ func (e *Engine) step() error {
 			e.spent += took
 		}
 	}
-	return e.decodeAll(e.decodable())
+	return e.decodeAll()
 }
 
 // tell wakes the readers of tokens that will have waited for too long behind a step of that length.

@@ -1,13 +1,32 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
+	"slices"
+
+	"github.com/zincc-dev/zincc/runtime"
 )
 
-// Where caches lie in pages, a sequence is let in once there are pages for all that it may write: so it never waits for
-// one, and no other is stopped for it. What idle slots hold for later requests goes if it is in the way, what was left
-// first first.
+// Where caches lie in pages, a sequence takes them as it grows. It is let in once there are pages for what it begins
+// with, and one more for each that runs. Where the pool is empty, idle slots give up what they hold for later requests,
+// that first whose pages cost least to compute again. Then a sequence that runs goes back to the queue:
+//
+//  1. one of the lowest priority,
+//  2. of these, one of the owner that has the most pages,
+//  3. of these, one whose pages cost least to compute again, each; of those that cost about as much, the youngest.
+//
+// Never the oldest of the highest priority: so there is always one that comes to its end. The prompt of one that comes
+// back is read as any prompt, and what it had answered is fed in exact steps, so that it goes on with the bits that it
+// would have had.
+
+// stride is how many positions a sequence has pages for beyond what it holds: those of a step with a forced run, or of
+// two submissions, since the next may be prepared while one runs.
+func (e *Engine) stride() int {
+	return max(2*runtime.Burst, e.prompts.decode[len(e.prompts.decode)-1].Run)
+}
 
 // reach is how many positions a sequence may write.
 func (e *Engine) reach(s *seq) int {
@@ -18,53 +37,95 @@ func (e *Engine) reach(s *seq) int {
 	return n + s.req.Max
 }
 
-// room says whether there are pages for a sequence in a slot, beside those for sequences that have not started.
+// first is how many positions a sequence begins with: those of its prompt and of what it had answered, and a stride.
+func (e *Engine) first(s *seq) int {
+	return min(e.reach(s), len(s.req.Prompt)+len(s.answer)+e.stride())
+}
+
+// room says whether there are pages for what a sequence begins with in a slot, beside those for sequences that have not
+// started, and one for each that grows.
 func (e *Engine) room(s *seq, l *slot) bool {
 	if e.pages == nil {
 		return true
 	}
-	need := e.pages.Need(e.reach(s))
+	need := e.pages.Need(e.first(s))
 	for _, r := range e.running {
-		if !r.started && !r.ended {
-			need += e.pages.Need(e.reach(r))
+		if !r.started {
+			need += e.pages.Need(e.first(r))
+		} else if e.pages.Has(r.slot.index) < e.pages.Need(e.reach(r)) {
+			need++
 		}
 	}
-	return need <= e.pages.Spare(func(slot int) bool { return e.slots[slot].seq == nil || slot == l.index })
+	h := e.match(s.req, l.index)
+	spare, stay := e.pages.Spare(func(slot int) bool { return e.slots[slot].seq == nil }, h.Holder, h.Pos)
+	return need-stay <= spare
 }
 
-// own gives the sequence's slot pages of its own behind what it holds.
-func (e *Engine) own(s *seq) error {
+// supply gives a sequence's slot pages of its own from what it holds up to a position, and says whether it has its slot
+// still. One that has not started only waits for another.
+func (e *Engine) supply(s *seq, to int) (bool, error) {
 	if e.pages == nil {
-		return nil
+		return true, nil
 	}
 	l, n := s.slot, len(s.slot.tokens)
-	for e.pages.Free() < e.pages.Lacks(l.index, n, e.reach(s)) {
-		idle := e.oldest()
-		if idle == nil {
-			return errors.New("a sequence was let in without pages for it")
+	lacks := e.pages.Lacks(l.index, n, to)
+	if lacks == 0 {
+		return true, nil
+	}
+	for e.pages.Free() < lacks {
+		if idle := e.leastMissed(); idle != nil {
+			e.empty(idle)
+		} else {
+			v := e.victim(s)
+			if v == nil {
+				return false, errors.New("the pool has too few pages for one sequence")
+			}
+			if e.putBack(v); v == s {
+				return false, nil
+			}
 		}
-		e.empty(idle)
+		lacks = e.pages.Lacks(l.index, n, to) // pages that it shared may be its own now
 	}
-	within := n % e.pages.Table().Page
-	from := e.pages.Table().At(l.index, n)
-	moved := e.pages.Own(l.index, n, e.reach(s))
-	e.block.Pages = e.pages.Table().Entries
+	table := e.pages.Table()
+	from := table.Entries[l.index*table.Each+n/table.Page]
+	moved := e.pages.Own(l.index, n, to)
+	e.block.Pages = table.Entries
 	if !moved {
-		return nil
+		return true, nil
 	}
-	to := e.pages.Table().At(l.index, n)
-	return e.exec.Copy(context.Background(), e.plan.PageRows(to, within), e.plan.PageRows(from, within))
+	within := n % table.Page
+	return true, e.exec.Copy(context.Background(), e.plan.PageRows(table.At(l.index, n), within), e.plan.PageRows(int(from), within))
 }
 
-// oldest returns the idle slot with pages that was left first.
-func (e *Engine) oldest() *slot {
-	var oldest *slot
-	for _, l := range e.slots {
-		if l.seq == nil && e.pages.Table().At(l.index, 0) > 0 && (oldest == nil || l.used < oldest.used) {
-			oldest = l
+// supplied returns the sequences whose prompt is read, with pages for the next step.
+func (e *Engine) supplied() ([]*seq, error) {
+	for _, s := range e.decodable() {
+		if s.slot == nil { // it gave way to one before it
+			continue
+		}
+		if _, err := e.supply(s, min(e.reach(s), len(s.slot.tokens)+e.stride())); err != nil {
+			return nil, err
 		}
 	}
-	return oldest
+	return e.decodable(), nil
+}
+
+// leastMissed returns the idle slot with pages whose content costs least to compute again, by page that comes back.
+func (e *Engine) leastMissed() (best *slot) {
+	least, now := 0.0, e.now()
+	for _, l := range e.slots {
+		if l.seq != nil || e.pages.Has(l.index) == 0 {
+			continue
+		}
+		loss := math.Inf(1)
+		if alone := e.pages.Alone(l.index); alone > 0 {
+			loss = e.tree.Missed(l.index, now) / float64(alone)
+		}
+		if best == nil || loss < least || loss == least && l.used < best.used {
+			best, least = l, loss
+		}
+	}
+	return best
 }
 
 // empty takes from an idle slot all that it holds.
@@ -73,4 +134,90 @@ func (e *Engine) empty(l *slot) {
 	e.tree.Trim(l.index, 0)
 	l.owner, l.tokens, l.end = "", l.tokens[:0], 0
 	e.pages.Drop(l.index, 0)
+}
+
+// victim is the sequence that gives its place up so that s has pages, s itself maybe; nil if there is none.
+func (e *Engine) victim(s *seq) *seq {
+	var running []*seq
+	held := map[string]int{} // pages, by owner
+	for _, r := range e.running {
+		if r.slot != nil && !r.ended {
+			running = append(running, r)
+			held[r.req.Owner] += e.pages.Has(r.slot.index)
+		}
+	}
+	oldest := slices.MinFunc(running, func(a, b *seq) int {
+		return cmp.Or(cmp.Compare(b.req.Priority, a.req.Priority), a.arrived.Compare(b.arrived))
+	})
+	if s != oldest && !s.started {
+		return s
+	}
+	running = slices.DeleteFunc(running, func(r *seq) bool { return r == oldest })
+	if len(running) == 0 {
+		return nil
+	}
+	return slices.MinFunc(running, func(a, b *seq) int {
+		return cmp.Or(cmp.Compare(a.req.Priority, b.req.Priority), cmp.Compare(held[b.req.Owner], held[a.req.Owner]),
+			cmp.Compare(e.again(a), e.again(b)), b.arrived.Compare(a.arrived))
+	})
+}
+
+// again is how long it takes to compute what a sequence holds, by page that no other has: in steps of a half more.
+func (e *Engine) again(s *seq) float64 {
+	alone := e.pages.Alone(s.slot.index)
+	switch {
+	case !s.started:
+		return math.Inf(-1)
+	case alone == 0:
+		return math.Inf(1)
+	}
+	n := len(s.slot.tokens)
+	widest := e.prompts.decode[len(e.prompts.decode)-1]
+	cost := e.prompts.cost(e.prompts.cutBefore(min(n, len(s.req.Prompt))))
+	cost += float64(max(0, n-len(s.req.Prompt))) / float64(widest.Run) * e.costs.mean(widest, n)
+	return math.Round(math.Log(cost/float64(alone)) / math.Log(1.5))
+}
+
+// putBack takes a sequence's slot from it, and lets it wait for another. The slot keeps what was read of the prompt for
+// whoever comes.
+func (e *Engine) putBack(s *seq) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	l := s.slot
+	if s.started {
+		s.usage.Preempted++
+		e.preempted++
+		l.tokens = l.tokens[:min(len(l.tokens), e.tree.At(l.index))]
+		if l.turn > len(l.tokens) {
+			l.forget()
+		}
+	}
+	e.leave(l)
+	s.slot, s.started, s.waitsFor, s.next = nil, false, "", slices.Clone(s.answer)
+}
+
+// leave makes a slot idle. It runs under the lock.
+func (e *Engine) leave(l *slot) {
+	e.clock++
+	l.seq, l.used = nil, e.clock
+	if e.pages != nil {
+		e.pages.Drop(l.index, len(l.tokens))
+	}
+}
+
+// requeue moves sequences that have given their slots up to those that wait, before those of their priority that came
+// later. It runs under the lock.
+func (e *Engine) requeue() {
+	e.running = slices.DeleteFunc(e.running, func(s *seq) bool {
+		if s.slot != nil || s.ended {
+			return false
+		}
+		at := 0
+		for at < len(e.waiting) && (e.waiting[at].req.Priority > s.req.Priority ||
+			e.waiting[at].req.Priority == s.req.Priority && e.waiting[at].arrived.Before(s.arrived)) {
+			at++
+		}
+		e.waiting = slices.Insert(e.waiting, at, s)
+		return true
+	})
 }

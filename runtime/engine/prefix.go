@@ -76,20 +76,23 @@ func (e *Engine) place(r *Request) (best *slot, hit int, why string) {
 	return best, hit, why
 }
 
-// start makes the sequence's slot ready for its first step: the slot has all that is known of the prompt, its own or
-// another slot's, and pages for the rest. Until then it has kept what it had.
-func (e *Engine) start(s *seq) error {
-	l := s.slot
-	s.started = true
-	forgotten := e.tree.Stats().ForgottenTokens
-	defer func() {
-		l.decision.Forgot = int(e.tree.Stats().ForgottenTokens - forgotten)
-		e.decided[l.decision.Reuse]++
-	}()
-	if err := e.find(s); err != nil {
-		return err
+// start makes the sequence's slot ready for its next step, and says whether it has the slot still. Before the first
+// step the slot gets all that is known of the prompt, its own or another slot's; until then it has kept what it had.
+func (e *Engine) start(s *seq) (bool, error) {
+	if s.started {
+		return e.supply(s, e.first(s))
 	}
-	return e.own(s)
+	l := s.slot
+	forgotten := e.tree.Stats().ForgottenTokens
+	if err := e.find(s); err != nil {
+		return false, err
+	}
+	ready, err := e.supply(s, e.first(s))
+	l.decision.Forgot = int(e.tree.Stats().ForgottenTokens - forgotten)
+	if s.started = ready; ready {
+		e.decided[l.decision.Reuse]++
+	}
+	return ready, err
 }
 
 // find gives the sequence's slot what is known of the prompt.
@@ -131,7 +134,8 @@ func (e *Engine) find(s *seq) error {
 	if h.Pos == 0 {
 		l.end = 0
 	}
-	s.usage.Cached, s.exact, s.parts = h.Pos, true, h.Known
+	e.cached(s, h.Pos)
+	s.exact, s.parts = true, h.Known
 	return nil
 }
 
@@ -149,8 +153,17 @@ func (e *Engine) goOn(s *seq, n int, exact bool) error {
 	if l.turn > n {
 		l.forget()
 	}
-	s.usage.Cached, s.exact = n, exact
+	e.cached(s, n)
+	s.exact = exact
 	return nil
+}
+
+// cached notes how many tokens of a prompt need no computing. What it took to read it first counts.
+func (e *Engine) cached(s *seq, n int) {
+	s.from = n
+	if s.usage.Preempted == 0 {
+		s.usage.Cached = n
+	}
 }
 
 // inherit gives a slot positions [first, n) of another, whose positions before first it has. It shares its pages, and
@@ -200,5 +213,5 @@ func (e *Engine) turned(s *seq, pos int) {
 			return
 		}
 	}
-	l.turn, l.start, l.turnExact = turn, s.usage.Cached, s.exact
+	l.turn, l.start, l.turnExact = turn, s.from, s.exact
 }

@@ -25,6 +25,7 @@ type seq struct {
 	ended    bool
 	started  bool    // the slot is ready for steps of the sequence
 	exact    bool    // the slot holds what a run without cache would have written
+	from     int     // where the slot's next steps of the prompt began
 	parts    int     // where the prompt parts from what was read before
 	next     []int32 // chosen, not yet in the slot: the last one, and before it those of a forced run
 	luck     luck    // with a format

@@ -18,10 +18,11 @@ type Stats struct {
 	Started time.Time
 
 	Waiting    int
-	WaitingFor map[string]int // of these, by what they wait for: ForSlot, ForPriority, ForTurn, ForOrder
+	WaitingFor map[string]int // of these, by what they wait for: ForSlot, ForPages, ForPriority, ForTurn, ForOrder
 	Slots      []SlotStats
-	Cache      cache.Stats  // of prompts that slots hold
-	Entries    []EntryStats // that have run, in the plan's order
+	Cache      cache.Stats     // of prompts that slots hold
+	Pages      cache.PageStats // zero where caches do not lie in pages
+	Entries    []EntryStats    // that have run, in the plan's order
 
 	// Since the start:
 	Requests        map[string]int64 // by Done.Reason
@@ -32,6 +33,9 @@ type Stats struct {
 	// ForTokens.
 	Decided, PromptWaits map[string]int64
 	RestoredTokens       int64 // of prompts, kept over a restart
+
+	// Preempted is how often a request gave its slot up for the pages of others.
+	Preempted int64
 
 	// Turns whose recurrent state could not be kept for the next turn, which then computes its whole
 	// prompt; and the reason of the last one.
@@ -47,6 +51,7 @@ type SlotStats struct {
 	State      string // "idle", "prompt" or "answer"
 	Tokens     int    // that it holds
 	Kept       int    // of these, from the beginning, what later prompts that begin alike go on from
+	Pages      int    // that it has, its own and shared ones
 	Prompt     int    // tokens of the request's prompt
 	Cached     int    // of these, found in the slot
 	Answer     int    // tokens of the answer
@@ -74,7 +79,11 @@ func (e *Engine) Stats() Stats {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.stats
-	s.Waiting, s.WaitingFor = len(e.waiting), e.turns.waitsFor(e.waiting)
+	first := ForSlot
+	if e.short {
+		first = ForPages
+	}
+	s.Waiting, s.WaitingFor = len(e.waiting), e.turns.waitsFor(e.waiting, first)
 	s.Decided, s.PromptWaits = maps.Clone(s.Decided), maps.Clone(s.PromptWaits)
 	s.Slots, s.Requests, s.Entries = slices.Clone(s.Slots), maps.Clone(s.Requests), slices.Clone(s.Entries)
 	if time.Since(e.window) > 2*rateWindow {
@@ -104,7 +113,10 @@ func (e *Engine) publish() {
 	}
 	e.stats.PromptTokens, e.stats.GeneratedTokens = e.read, e.generated
 	e.stats.Unsaved, e.stats.UnsavedWhy = e.unsaved, e.unsavedWhy
-	e.stats.Cache = e.tree.Stats()
+	e.stats.Cache, e.stats.Preempted = e.tree.Stats(), e.preempted
+	if e.pages != nil {
+		e.stats.Pages = e.pages.Stats()
+	}
 	if e.kept != nil {
 		e.stats.RestoredTokens = e.kept.restored
 	}
@@ -112,6 +124,9 @@ func (e *Engine) publish() {
 	maps.Copy(e.stats.PromptWaits, e.waits)
 	for i, l := range e.slots {
 		st := SlotStats{State: "idle", Tokens: len(l.tokens), Kept: e.tree.At(l.index), Decision: l.decision}
+		if e.pages != nil {
+			st.Pages = e.pages.Has(l.index)
+		}
 		if s := l.seq; s != nil {
 			st.WaitsFor = s.waitsFor
 			st.State = "answer"

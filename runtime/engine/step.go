@@ -41,10 +41,10 @@ func (e *Engine) prefill(s *seq, entry *plans.Entry, n int) (time.Duration, erro
 	}
 	e.fed(s, n)
 	e.read += int64(n)
-	if s.req.Reading != nil {
+	if s.req.Reading != nil && len(s.answer) == 0 {
 		s.req.Reading(pos + n)
 	}
-	if s.reading() {
+	if s.reading() || len(s.answer) > 0 { // of one that was put back what comes next is known
 		return took, nil
 	}
 	row := 0
@@ -97,8 +97,12 @@ func depth(group []*seq) int {
 }
 
 // decodeAll takes a step of decoding for each of the sequences, or several at once.
-func (e *Engine) decodeAll(all []*seq) error {
+func (e *Engine) decodeAll() error {
 	began := time.Now()
+	all, err := e.supplied()
+	if err != nil {
+		return err
+	}
 	defer func() { e.tell(time.Since(began)) }()
 	for len(all) > 0 {
 		depth := depth(all)
