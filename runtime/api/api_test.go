@@ -295,13 +295,13 @@ func TestSlots(t *testing.T) {
 	x := newFixture(t, nil)
 	x.do("POST", "/v1/chat/completions", body(""))
 	_, b := x.do("GET", "/slots", "")
-	for _, want := range []string{`"kept":64,`, `"why":"least","reuse":"copied","from":1,"forgot":64}`, `"why":"only","reuse":"own","forgot":0,"waits_for":"itl"}`} {
+	for _, want := range []string{`"kept":64,"pages":3,`, `"why":"least","reuse":"copied","from":1,"forgot":64}`, `"why":"only","reuse":"own","forgot":0,"waits_for":"itl"}`} {
 		if !strings.Contains(b, want) {
 			t.Errorf("no %s in %s", want, b)
 		}
 	}
 	_, b = x.do("GET", "/load", "")
-	if want := `"prefixes":{"pieces":3,"states":2,"tokens":700,"state_bytes":8,"forgotten_tokens":64,"evicted_states":1}`; !strings.Contains(b, want) || !strings.Contains(b, `"waiting_for":{"turn":0}`) {
+	if want := `"prefixes":{"pieces":3,"states":2,"tokens":700,"state_bytes":8,"forgotten_tokens":64,"evicted_states":1},"pages":{"positions":64,"total":40,"free":10,"held":30,"shared":4,"preemptions":7}`; !strings.Contains(b, want) || !strings.Contains(b, `"waiting_for":{"turn":0}`) {
 		t.Errorf("no %s in %s", want, b)
 	}
 }
@@ -784,13 +784,19 @@ func TestMetrics(t *testing.T) {
 		`vllm:num_requests_waiting{model_name="gopher"} 0`,
 		`vllm:num_requests_running{model_name="gopher"} 0`,
 		`vllm:kv_cache_usage_perc{model_name="gopher"} 0`,
-		`vllm:cache_config_info{block_size="1",model_name="gopher",num_gpu_blocks="4096"} 1`,
+		`vllm:cache_config_info{block_size="64",model_name="gopher",num_gpu_blocks="40"} 1`,
 		`vllm:time_to_first_token_seconds_count{model_name="gopher"} 1`,
 		`vllm:request_prompt_tokens_count{model_name="gopher"} 1`,
 		`zincrun_model_loaded{model_name="gopher"} 1`,
 		`zincrun_prefix_tokens_kept{model_name="gopher"} 700`,
 		`zincrun_prefix_pieces_kept{model_name="gopher"} 3`,
 		`zincrun_states_used{model_name="gopher"} 2`,
+		`zincrun_pages_total{model_name="gopher"} 40`,
+		`zincrun_pages_free{model_name="gopher"} 10`,
+		`zincrun_pages_held{model_name="gopher"} 30`,
+		`zincrun_pages_shared{model_name="gopher"} 4`,
+		`zincrun_preemptions_total{model_name="gopher"} 7`,
+		`vllm:num_preemptions_total{model_name="gopher"} 7`,
 		`zincrun_state_bytes{model_name="gopher"} 8`,
 		`zincrun_prefix_tokens_forgotten_total{model_name="gopher"} 64`,
 		`zincrun_states_evicted_total{model_name="gopher"} 1`,

@@ -41,7 +41,6 @@ var counterRows = []struct {
 	{"generation_tokens_total", []string{"generation_tokens_total"}, "Tokens generated.", false},
 	{"prefix_tokens_queried_total", []string{"prefix_cache_queries_total", "gpu_prefix_cache_queries_total"}, "Tokens of prompts that were looked up in the cache.", false},
 	{"prefix_tokens_hit_total", []string{"prefix_cache_hits_total", "gpu_prefix_cache_hits_total"}, "Tokens of prompts that were found there.", false},
-	{"preemptions_total", []string{"num_preemptions_total"}, "Sequences put back into the queue.", false},
 	{"requests_total", []string{"request_success_total"}, "Answers, by how they ended.", true},
 }
 
@@ -173,19 +172,25 @@ var gaugeRows = []struct {
 	{"prefix_pieces_kept", nil, "Pieces of prompts that slots hold for later ones.", func(s engine.Stats) float64 { return float64(s.Cache.Nodes) }},
 	{"states_used", nil, "Recurrent states that are kept for later prompts.", func(s engine.Stats) float64 { return float64(s.Cache.States) }},
 	{"state_bytes", nil, "Their bytes.", func(s engine.Stats) float64 { return float64(s.Cache.StateBytes) }},
+	{"pages_total", nil, "Pages of the pool; 0 where caches have none.", func(s engine.Stats) float64 { return float64(s.Pages.Total) }},
+	{"pages_free", nil, "Pages that nobody has.", func(s engine.Stats) float64 { return float64(s.Pages.Free) }},
+	{"pages_held", nil, "Pages that slots have, for requests of now or later; what several have counts once.", func(s engine.Stats) float64 { return float64(s.Pages.Held) }},
+	{"pages_shared", nil, "Pages that several slots have.", func(s engine.Stats) float64 { return float64(s.Pages.Shared) }},
 	{"kv_cache_usage_ratio", []string{"kv_cache_usage_perc", "gpu_cache_usage_perc"}, "Positions of the cache in use, 0 to 1.", func(s engine.Stats) float64 { return usedShare(s) }},
 }
 
 // sumRows are counters that engines keep.
 var sumRows = []struct {
 	name string
+	vllm []string
 	help string
 	read func(engine.Stats) int64
 }{
-	{"prefix_tokens_forgotten_total", "Tokens of prompts that no slot holds any more.", func(s engine.Stats) int64 { return s.Cache.ForgottenTokens }},
-	{"prefix_tokens_restored_total", "Tokens of prompts that were kept over a restart.", func(s engine.Stats) int64 { return s.RestoredTokens }},
-	{"states_evicted_total", "Recurrent states that gave way to others.", func(s engine.Stats) int64 { return s.Cache.EvictedStates }},
-	{"states_unsaved_total", "Recurrent states for which there was no memory.", func(s engine.Stats) int64 { return s.Unsaved }},
+	{"prefix_tokens_forgotten_total", nil, "Tokens of prompts that no slot holds any more.", func(s engine.Stats) int64 { return s.Cache.ForgottenTokens }},
+	{"prefix_tokens_restored_total", nil, "Tokens of prompts that were kept over a restart.", func(s engine.Stats) int64 { return s.RestoredTokens }},
+	{"states_evicted_total", nil, "Recurrent states that gave way to others.", func(s engine.Stats) int64 { return s.Cache.EvictedStates }},
+	{"preemptions_total", []string{"num_preemptions_total"}, "Requests that gave their slots up for the pages of others.", func(s engine.Stats) int64 { return s.Preempted }},
+	{"states_unsaved_total", nil, "Recurrent states for which there was no memory.", func(s engine.Stats) int64 { return s.Unsaved }},
 }
 
 // reasonRows are what was decided, by the reason.
@@ -198,7 +203,7 @@ var reasonRows = []struct {
 		prometheus.CounterValue, func(s engine.Stats) map[string]int64 { return s.Decided }},
 	{"prompt_waits_total", "reason", "Steps in which a prompt was not read on, for the tokens of other requests (itl) or since another prompt was read first (order).",
 		prometheus.CounterValue, func(s engine.Stats) map[string]int64 { return s.PromptWaits }},
-	{"requests_waiting_for", "reason", "Requests in the queue, by what they wait for: the next free slot (slots), a higher priority (priority), another key (turn), their own key's requests (order).",
+	{"requests_waiting_for", "reason", "Requests in the queue, by what they wait for: the next free slot (slots), pages of the pool (pages), a higher priority (priority), another key (turn), their own key's requests (order).",
 		prometheus.GaugeValue, func(s engine.Stats) map[string]int64 { return counts(s.WaitingFor) }},
 }
 
@@ -214,8 +219,10 @@ func counts(m map[string]int) map[string]int64 {
 // room on the device: capacity.
 func (g gauges) decisions(out chan<- prometheus.Metric, model string, stats engine.Stats) {
 	for _, row := range sumRows {
-		desc := prometheus.NewDesc("zincrun_"+row.name, row.help, []string{modelLabel}, nil)
-		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(row.read(stats)), model)
+		for _, name := range bothNames(row.name, row.vllm, g.s.o.Compat) {
+			desc := prometheus.NewDesc(name, row.help, []string{modelLabel}, nil)
+			out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(row.read(stats)), model)
+		}
 	}
 	for _, row := range reasonRows {
 		desc := prometheus.NewDesc("zincrun_"+row.name, row.help, []string{modelLabel, row.label}, nil)
@@ -257,9 +264,13 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 				return
 			}
 			stats, loaded = m.Engine.Stats(), 1
+			block, blocks := 1, m.Header.Slots*m.Header.Ctx
+			if p := stats.Pages; p.Total > 0 {
+				block, blocks = p.Positions, p.Total
+			}
 			for _, name := range bothNames("cache_config_info", []string{"cache_config_info"}, g.s.o.Compat) {
 				desc := prometheus.NewDesc(name, "How the cache is divided.", []string{modelLabel, "block_size", "num_gpu_blocks"}, nil)
-				out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, 1, served.Names[0], "1", strconv.Itoa(m.Header.Slots*m.Header.Ctx))
+				out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, 1, served.Names[0], strconv.Itoa(block), strconv.Itoa(blocks))
 			}
 		})
 		for _, row := range gaugeRows {

@@ -246,6 +246,7 @@ type slotJSON struct {
 	State      string `json:"state"`
 	Tokens     int    `json:"tokens"`
 	Kept       int    `json:"kept"`
+	Pages      int    `json:"pages,omitempty"` // of a pool
 	Prompt     int    `json:"prompt"`
 	Cached     int    `json:"cached"`
 	Answer     int    `json:"answer"`
@@ -260,7 +261,7 @@ type slotJSON struct {
 }
 
 func slotOf(s engine.SlotStats) slotJSON {
-	j := slotJSON{State: s.State, Tokens: s.Tokens, Kept: s.Kept, Prompt: s.Prompt, Cached: s.Cached, Answer: s.Answer, Checkpoint: s.Checkpoint,
+	j := slotJSON{State: s.State, Tokens: s.Tokens, Kept: s.Kept, Pages: s.Pages, Prompt: s.Prompt, Cached: s.Cached, Answer: s.Answer, Checkpoint: s.Checkpoint,
 		Why: s.Why, Reuse: s.Reuse, Forgot: s.Forgot, WaitsFor: s.WaitsFor}
 	if s.Reuse == engine.OtherSlot {
 		j.From = &s.From
@@ -276,6 +277,16 @@ type cacheJSON struct {
 	StateBytes      int64 `json:"state_bytes"`
 	ForgottenTokens int64 `json:"forgotten_tokens"`
 	EvictedStates   int64 `json:"evicted_states"`
+}
+
+// pagesJSON is cache.PageStats, and how often a request gave its slot up for the pages of others.
+type pagesJSON struct {
+	Positions   int   `json:"positions"`
+	Total       int   `json:"total"`
+	Free        int   `json:"free"`
+	Held        int   `json:"held"`
+	Shared      int   `json:"shared"`
+	Preemptions int64 `json:"preemptions"`
 }
 
 // loadJSON is what a model does and has done.
@@ -295,6 +306,7 @@ type loadJSON struct {
 	Cached       int64          `json:"cached_tokens"`
 	Generated    int64          `json:"generated_tokens"`
 	Kept         *cacheJSON     `json:"prefixes,omitempty"` // what slots hold of prompts
+	Pages        *pagesJSON     `json:"pages,omitempty"`    // of the pool, where there is one
 	Slots        []slotJSON     `json:"slots"`
 	Entries      []entryJSON    `json:"entries"`
 	Memory       Memory         `json:"memory"`
@@ -336,6 +348,9 @@ func handleLoad(c *call) error {
 		if c.seesAll() {
 			kept := cacheJSON(st.Cache)
 			l.WaitingFor, l.Kept = st.WaitingFor, &kept
+			if p := st.Pages; p.Total > 0 {
+				l.Pages = &pagesJSON{p.Positions, p.Total, p.Free, p.Held, p.Shared, st.Preempted}
+			}
 		}
 		for _, s := range c.slots(st) {
 			l.Slots = append(l.Slots, slotOf(s))
@@ -367,8 +382,11 @@ func usedShare(s engine.Stats) float64 {
 			used += slot.Tokens
 		}
 	}
+	if p := s.Pages; p.Total > 0 {
+		all = p.Total * p.Positions
+	}
 	if all == 0 {
 		return 0
 	}
-	return float64(used) / float64(all)
+	return min(1, float64(used)/float64(all)) // of a pool, slots share some
 }
