@@ -89,7 +89,7 @@ func LookupOp(name string) *OpKind {
 // The attributes of attention, shared by its whole and its split form.
 var attentionAttrs = []AttrSpec{intAttr("head_dim"), intAttr("heads"), intAttr("kv_heads"), floatAttr("scale"), {"window", IntAttr, true}}
 
-var opTable = slices.Concat(denseOps, tileOps, moeOps, hybridOps, headOps, ssdOps)
+var opTable = slices.Concat(denseOps, candidateOps, tileOps, moeOps, hybridOps, headOps, ssdOps)
 
 // denseOps are the ops of transformers with dense layers.
 var denseOps = []*OpKind{

@@ -248,6 +248,7 @@ var evaluators = map[string]func(c *call) error{
 	"argmax":           argmax,
 	"argmax_split":     argmaxSplit,
 	"argmax_merge":     argmaxMerge,
+	"candidates":       candidates,
 	"advance":          advance,
 	"topk":             topk,
 	"route":            route,

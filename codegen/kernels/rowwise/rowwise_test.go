@@ -2,10 +2,12 @@ package rowwise_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
+	"github.com/zincc-dev/zincc/ir"
 )
 
 func TestRowwise(t *testing.T) {
@@ -113,6 +115,27 @@ func TestArgmax(t *testing.T) {
 	} {
 		c.Family, c.Ctx, c.Slots, c.Pos = "argmax", 64, 4, []int{20}
 		c.Globals = stepBlock + c.Globals
+		c.Run(t)
+		c.CheckBuild(t)
+	}
+}
+
+// TestCandidates has rows of less than a part, of a few parts, and of all with some left; ties and NaNs; and fewer rows
+// than there is room for.
+func TestCandidates(t *testing.T) {
+	for _, c := range []kerneltest.Case{
+		{Rows: 1, Globals: "step @x : f32[T, 3]\n"},
+		{Rows: 4, N: 3, Globals: "step @x : f32[T, 700]\n"},
+		{Rows: 3, N: 2, Globals: "step @x : f32[T, 9001]\n"},
+		{Rows: 2, Globals: "step @tied : f32[T, 5001]\n"},
+		{Rows: 2, N: 1, Globals: "step @x : f32[T, 70000]\n"},
+	} {
+		value := "@x"
+		if strings.Contains(c.Globals, "@tied") {
+			value = "@tied"
+		}
+		c.Family, c.Ctx, c.Slots = "candidates", 64, 4
+		c.Group = fmt.Sprintf("%%0 = candidates %s : io i32[T, %d]", value, ir.CandidateRow)
 		c.Run(t)
 		c.CheckBuild(t)
 	}

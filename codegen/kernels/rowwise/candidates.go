@@ -1,0 +1,209 @@
+package rowwise
+
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// candidateLanes is the most of a workgroup.
+const candidateLanes = 256
+
+// CandidatesCandidates offers a workgroup for each part of a row of logits.
+func CandidatesCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	rows, ok := site.ExtentOf(s, op.Result)
+	if !ok {
+		return nil
+	}
+	k := &candidatesKernel{op: op, rows: rows}
+	c := site.Candidate{Kernel: "candidates" + rows.Key(), Grid: [3]int{ir.CandidateParts, rows.Max, 1},
+		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows.Max, ir.CandidateParts, ir.CandidateWords}, Tile: []int{1, 1, ir.CandidateWords}, Axis: []int{1, 0, -1}}}}
+	return []site.Candidate{site.Implement(c, "candidates", func(sig *site.Signature) func(b *kernel.Builder) { return k.kernel(sig, k.size(s.Target)) })}
+}
+
+type candidatesKernel struct {
+	op   *ir.Op
+	rows site.Extent
+}
+
+// size is the lanes of a workgroup.
+func (k *candidatesKernel) size(t *target.Target) int {
+	return max(t.Wave, min(t.Workgroup, candidateLanes)/t.Wave*t.Wave)
+}
+
+func (k *candidatesKernel) kernel(s *site.Signature, size int) func(b *kernel.Builder) {
+	extent := k.rows.Declare(s)
+	x, y := s.Read("x", k.op.Args[0]), s.Write("y", k.op.Result)
+	vocab := s.U32("vocab", int(k.op.Args[0].Type.Last()), 32000, "logits of a row")
+	lanes := s.U32("workgroup", size, candidateLanes, "lanes")
+	return func(b *kernel.Builder) {
+		b.Workgroup(lanes)
+		r := &candidatesRun{b: b, x: x, y: y, vocab: vocab, size: lanes, part: b.WorkgroupID(0), row: b.WorkgroupID(1)}
+		r.keys, r.ids = b.Shared(kernel.U32, lanes), b.Shared(kernel.U32, lanes)
+		rows := extent.Load(b)
+		b.ReturnIf(b.Ge(r.row, rows))
+		r.run()
+	}
+}
+
+// candidatesRun is the kernel while it is built.
+type candidatesRun struct {
+	b                      *kernel.Builder
+	x, y                   *kernel.Buffer
+	vocab, size, part, row kernel.Value
+	keys, ids              *kernel.Array // of the subgroups
+}
+
+// nothing is behind all keys, leastKey that of -Inf.
+const (
+	nothing  = math.MaxUint32
+	leastKey = 0xff800000
+)
+
+// run finds the first of what the lanes have left, again and again: each lane looks at its tokens anew once it has lost
+// its first one.
+func (r *candidatesRun) run() {
+	b := r.b
+	key, id := b.Var(kernel.U32, uint32(nothing)), b.Var(kernel.U32, uint32(nothing))
+	top := b.Var(kernel.F32, math.Inf(-1))
+	r.next(key, id, func(k, i kernel.Value) kernel.Value { return b.Bool(true) })
+	first := b.Eq(b.LocalID(), 0)
+	to := b.Mul(b.Add(b.Mul(r.row, ir.CandidateParts), r.part), ir.CandidateWords)
+	for n := range ir.CandidateKeep {
+		k, i := r.best(key.Get(), id.Get())
+		some := b.Lt(k, b.U32(leastKey))
+		bits := b.Select(some, r.key(k), b.U32(leastKey)) // the key of a key is the bits, and those of -Inf are its key
+		if n == 0 {
+			top.Set(b.Bitcast(kernel.F32, bits))
+		}
+		b.If(first, func() {
+			r.y.Store(b.Add(to, 2*n), bits)
+			r.y.Store(b.Add(to, 2*n+1), b.Select(some, i, b.U32(0)))
+		})
+		if n == ir.CandidateKeep-1 {
+			break
+		}
+		b.If(b.And(b.Eq(k, key.Get()), b.Eq(i, id.Get())), func() {
+			key.Set(b.U32(nothing))
+			id.Set(b.U32(nothing))
+			r.next(key, id, func(k2, i2 kernel.Value) kernel.Value {
+				return b.Or(b.Gt(k2, k), b.And(b.Eq(k2, k), b.Gt(i2, i)))
+			})
+		})
+	}
+	upper, lower := r.sums(top.Get())
+	b.If(first, func() {
+		r.y.Store(b.Add(to, 2*ir.CandidateKeep), upper)
+		r.y.Store(b.Add(to, 2*ir.CandidateKeep+1), lower)
+	})
+}
+
+// key is ir.CandidateKey of a number that is not NaN, by its bits.
+func (r *candidatesRun) key(bits kernel.Value) kernel.Value {
+	b := r.b
+	return b.Select(b.Lt(bits, b.U32(1<<31)), b.Xor(bits, b.U32(math.MaxInt32)), bits)
+}
+
+// next sets a lane's key and id to the first of its tokens for which want holds.
+func (r *candidatesRun) next(key, id *kernel.Var, want func(key, id kernel.Value) kernel.Value) {
+	b := r.b
+	r.each(func(i, x, there kernel.Value) {
+		k := b.Select(b.IsNaN(x), b.U32(0), r.key(b.Bitcast(kernel.U32, x)))
+		before := b.Or(b.Lt(k, key.Get()), b.And(b.Eq(k, key.Get()), b.Lt(i, id.Get())))
+		take := b.And(there, before, want(k, i))
+		key.Set(b.Select(take, k, key.Get()))
+		id.Set(b.Select(take, i, id.Get()))
+	})
+}
+
+// each calls f with the tokens of a lane, their logits, and whether there are such.
+func (r *candidatesRun) each(f func(id, x, there kernel.Value)) {
+	b := r.b
+	runs := b.Div(b.Add(r.vocab, ir.CandidateRun-1), ir.CandidateRun)
+	mine := b.Div(b.Add(b.Sub(runs, r.part), ir.CandidateParts-1), ir.CandidateParts) // of these
+	mine = b.Select(b.Lt(r.part, runs), mine, b.U32(0))
+	from := b.Mul(r.row, r.vocab)
+	b.For(b.LocalID(), b.Mul(mine, ir.CandidateRun), b.Mul(r.size, argmaxAhead), func(at kernel.Value) {
+		var id, x, there [argmaxAhead]kernel.Value
+		for j := range x {
+			place := b.Add(at, b.Mul(r.size, j))
+			id[j] = b.Add(b.Mul(b.Add(b.Mul(b.Div(place, ir.CandidateRun), ir.CandidateParts), r.part), ir.CandidateRun), b.Mod(place, ir.CandidateRun))
+			there[j] = b.Lt(id[j], r.vocab)
+			x[j] = r.x.Load(kernel.F32, b.Add(from, b.Min(id[j], b.Sub(r.vocab, 1))))
+		}
+		for j := range x {
+			f(id[j], x[j], there[j])
+		}
+	})
+}
+
+// best is the first of what all lanes have, in all lanes.
+func (r *candidatesRun) best(key, id kernel.Value) (k, i kernel.Value) {
+	b := r.b
+	k, i = r.among(key, id)
+	b.If(b.SubgroupElect(), func() {
+		r.keys.Store(b.SubgroupID(), k)
+		r.ids.Store(b.SubgroupID(), i)
+	})
+	b.Barrier()
+	most, at := b.Var(kernel.U32, uint32(nothing)), b.Var(kernel.U32, uint32(nothing))
+	b.For(b.SubgroupLane(), b.NumSubgroups(), b.Div(r.size, b.NumSubgroups()), func(j kernel.Value) {
+		v, n := r.keys.Load(j), r.ids.Load(j)
+		before := b.Or(b.Lt(v, most.Get()), b.And(b.Eq(v, most.Get()), b.Lt(n, at.Get())))
+		most.Set(b.Select(before, v, most.Get()))
+		at.Set(b.Select(before, n, at.Get()))
+	})
+	k, i = r.among(most.Get(), at.Get())
+	b.Barrier() // the next round takes the same shared memory
+	return k, i
+}
+
+// among is the first of what the lanes of a subgroup have.
+func (r *candidatesRun) among(key, id kernel.Value) (k, i kernel.Value) {
+	b := r.b
+	k = b.SubgroupMin(key)
+	return k, b.SubgroupMin(b.Select(b.Eq(key, k), id, b.U32(nothing)))
+}
+
+// sums are those of the weights' upper and lower 16 bits.
+func (r *candidatesRun) sums(top kernel.Value) (upper, lower kernel.Value) {
+	b := r.b
+	u, l := b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)
+	r.each(func(_, x, there kernel.Value) {
+		w := b.Select(there, r.weight(b.Sub(x, top)), b.U32(0))
+		u.Set(b.Add(u.Get(), b.Shr(w, 16)))
+		l.Set(b.Add(l.Get(), b.And(w, 1<<16-1)))
+	})
+	us, ls := b.SubgroupAdd(u.Get()), b.SubgroupAdd(l.Get())
+	b.If(b.SubgroupElect(), func() {
+		r.keys.Store(b.SubgroupID(), us)
+		r.ids.Store(b.SubgroupID(), ls)
+	})
+	b.Barrier()
+	u, l = b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)
+	b.For(0, b.NumSubgroups(), 1, func(j kernel.Value) {
+		u.Set(b.Add(u.Get(), r.keys.Load(j)))
+		l.Set(b.Add(l.Get(), r.ids.Load(j)))
+	})
+	return u.Get(), l.Get()
+}
+
+// weight is ir.CandidateWeight.
+func (r *candidatesRun) weight(x kernel.Value) kernel.Value {
+	b := r.b
+	x = b.Select(b.IsNaN(x), b.F32(-2*ir.CandidateBits), x)
+	y := b.Min(b.Mul(b.Neg(x), float64(float32(math.Log2E))), float64(ir.CandidateBits+2))
+	n := b.Convert(kernel.U32, y)
+	f := b.Sub(y, b.Convert(kernel.F32, n))
+	last := len(ir.CandidateExp2) - 1
+	p := b.F32(ir.CandidateExp2[last])
+	for i := last - 1; i >= 0; i-- {
+		p = b.Add(b.Mul(p, f), float64(ir.CandidateExp2[i]))
+	}
+	w := b.Shl(b.Convert(kernel.U32, b.Mul(p, float64(1<<24))), 32-1-24)
+	return b.Select(b.Gt(n, ir.CandidateBits), b.U32(0), b.Shr(w, b.Min(n, ir.CandidateBits)))
+}

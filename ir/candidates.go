@@ -1,0 +1,80 @@
+package ir
+
+import (
+	"fmt"
+	"math"
+)
+
+// Op candidates leaves of a row of logits what a host needs to choose by: the likeliest tokens, and the sum of the
+// weights of all. Parts of the row are looked at apart: part p has the tokens of every CandidateParts-th run of
+// CandidateRun tokens, from run p on. So tokens that are likely together, such as those of small ids, are in many parts.
+const (
+	CandidateParts = 32
+	CandidateRun   = 128
+	// CandidateKeep is how many tokens of a part are kept, the likeliest.
+	CandidateKeep = 8
+	// CandidateWords is what a part has: the bits of the logit and the id of each of these, in the order of
+	// CandidateKey; -Inf and 0 where there are fewer tokens above -Inf. Behind them the sums over all tokens of the
+	// part of the upper and of the lower 16 bits of their CandidateWeight.
+	CandidateWords = 2*CandidateKeep + 2
+	// CandidateRow is what a row has.
+	CandidateRow = CandidateParts * CandidateWords
+	// mostCandidates bounds a row, so that no sum overflows.
+	mostCandidates = 1 << 20
+)
+
+var candidateOps = []*OpKind{{
+	Name: "candidates",
+	Doc: fmt.Sprintf("for each of %d parts of a row, which have every %dth run of %d tokens: the %d largest logits as bits with their ids, NaN before all, "+
+		"+0 before -0, equal ones by id; the sums of the upper and lower 16 bits of 2^31 exp(logit - the part's largest), as `ir.CandidateWeight` computes it",
+		CandidateParts, CandidateParts, CandidateRun, CandidateKeep),
+	Params: []string{"x"},
+	Flops:  noFlops,
+	Error:  exact,
+	Infer: func(op *Op) (Type, error) {
+		x := op.Args[0].Type
+		if err := isRows(x); err != nil {
+			return Type{}, err
+		}
+		if x.Last() > mostCandidates {
+			return Type{}, fmt.Errorf("%s is wider than %d", x, mostCandidates)
+		}
+		return MakeType(I32, x.Shape[0], CandidateRow), nil
+	},
+}}
+
+// CandidateKey orders logits by their bits: NaN is 0, then they descend. It is its own inverse but for NaN.
+func CandidateKey(bits uint32) uint32 {
+	switch x := math.Float32frombits(bits); {
+	case x != x:
+		return 0
+	case bits>>31 == 0:
+		return bits ^ math.MaxInt32
+	}
+	return bits
+}
+
+// CandidateExp2 has the coefficients of a polynomial that is 2^-x for x from 0 to 1, to 4 in 10^7.
+var CandidateExp2 = [...]float32{1, -0.6931431889533997, 0.24017949402332306, -0.055299606174230576, 0.009210875257849693, -0.0009475536644458771}
+
+// CandidateBits is the smallest power of 1/2 that CandidateWeight tells from 0.
+const CandidateBits = 31
+
+// CandidateWeight is 2^31 times the exponential of x, a logit less the largest of its part: to 1 in 10^5 and 1 more or
+// less. It is 0 for NaN. All devices compute the same products and sums of f32, so that they have the same bits.
+func CandidateWeight(x float32) uint32 {
+	if x != x {
+		return 0
+	}
+	y := min(float32(float32(-x)*float32(math.Log2E)), CandidateBits+2)
+	n := uint32(y)
+	f := y - float32(n)
+	p := CandidateExp2[len(CandidateExp2)-1]
+	for i := len(CandidateExp2) - 2; i >= 0; i-- {
+		p = float32(p*f) + CandidateExp2[i]
+	}
+	if n > CandidateBits {
+		return 0
+	}
+	return uint32(p*(1<<24)) << 7 >> n
+}
