@@ -124,9 +124,9 @@ func (c *derivation) pipelines(want *plans.Plan) {
 }
 
 func (c *derivation) entry(a, b *plans.Entry) {
-	if a.Kind != b.Kind || a.Rows != b.Rows || a.Logits != b.Logits || a.Next != b.Next {
-		c.add(a.Name, "", "is of kind %q with %d rows, logits %q and next ids %q, want %q, %d, %q and %q",
-			a.Kind, a.Rows, a.Logits, a.Next, b.Kind, b.Rows, b.Logits, b.Next)
+	if a.Kind != b.Kind || a.Rows != b.Rows || a.Logits != b.Logits || a.Next != b.Next || a.Candidates != b.Candidates {
+		c.add(a.Name, "", "is of kind %q with %d rows, logits %q, next ids %q and candidates %q, want %q, %d, %q, %q and %q",
+			a.Kind, a.Rows, a.Logits, a.Next, a.Candidates, b.Kind, b.Rows, b.Logits, b.Next, b.Candidates)
 	}
 	for i := range min(len(a.Dispatches), len(b.Dispatches)) {
 		x, y := &a.Dispatches[i], &b.Dispatches[i]

@@ -235,11 +235,7 @@ func (e *emitter) entry(f *ir.Func) error {
 	for _, g := range f.Groups {
 		for _, op := range g.Ops {
 			if r := op.Result; r != nil && r.Class == ir.IO {
-				if r.Type.DType == ir.I32 {
-					entry.Next = plans.IORegion(f.Name, r)
-				} else {
-					entry.Logits = plans.IORegion(f.Name, r)
-				}
+				*entry.Result(op) = plans.IORegion(f.Name, r)
 			}
 		}
 		d, err := e.dispatch(f, g, uses)

@@ -53,6 +53,8 @@ var Orders = []Order{
 	{"SplitAttention", "SelectKernels", "each half gets its own kernel"},
 	{"SplitAttention", "SplitArgmax", "SplitAttention adds the counters of last-block reductions"},
 	{"SplitArgmax", "SelectKernels", "the kernel depends on the parts"},
+	{"NameSites", "AddCandidates", "the dispatch has a name of its own"},
+	{"AddCandidates", "SelectKernels", "the dispatch gets a kernel"},
 	{"SplitDelta", "SelectKernels", "each half gets its own kernel"},
 	{"SplitAttention", "ApplyWants", "SplitAttention adds the counters of last-block reductions, and its halves round their input"},
 	{"ApplyWants", "ProjectBeside", "the moved projection rounds its input as it did"},

@@ -39,12 +39,14 @@ func checkEntry(c *checker, e *Entry, f *ir.Func) {
 		c.add("entry", e.Name, "", "kind is %q, steps are %s, of %s sequences", e.Kind, f.Class, f.Sequences)
 	}
 	kind := kinds[e.Kind]
-	logits, next := "", ""
+	var have Entry
 	for _, op := range f.Ops() {
 		v := op.Result
 		switch op.Kind.Name {
 		case "advance":
 			checkRing(c, e, op)
+		case "candidates":
+			checkCandidates(c, e, op)
 		case "embed":
 			if table := op.Args[1].Type; table.Shape[0] < ir.Dim(c.plan.Header.Model.Vocab) {
 				c.add("entry", e.Name, "", "embeddings %s of a vocabulary of %d", table, c.plan.Header.Model.Vocab)
@@ -53,13 +55,10 @@ func checkEntry(c *checker, e *Entry, f *ir.Func) {
 		if v == nil || v.Class != ir.IO {
 			continue
 		}
-		if v.Type.DType == ir.I32 {
-			next = IORegion(f.Name, v)
+		result := have.Result(op)
+		*result = IORegion(f.Name, v)
+		if result != &have.Logits || e.Kind == "embed" { // a vector of the last row or of every row, as wide as the model
 			continue
-		}
-		logits = IORegion(f.Name, v)
-		if e.Kind == "embed" {
-			continue // a vector of the last row or of every row, as wide as the model
 		}
 		if int(v.Type.Last()) != c.plan.Header.Model.Vocab {
 			c.add("entry", e.Name, "", "logits %s of a vocabulary of %d", v.Type, c.plan.Header.Model.Vocab)
@@ -68,14 +67,24 @@ func checkEntry(c *checker, e *Entry, f *ir.Func) {
 			c.add("entry", e.Name, "", "logits %s in an entry of kind %q", v.Type, e.Kind)
 		}
 	}
-	if e.Logits != logits {
-		c.add("entry", e.Name, "", "logits are in region %q, the function leaves them in %q", e.Logits, logits)
+	if e.Logits != have.Logits {
+		c.add("entry", e.Name, "", "logits are in region %q, the function leaves them in %q", e.Logits, have.Logits)
 	}
-	if e.Next != next {
-		c.add("entry", e.Name, "", "next ids are in region %q, the function leaves them in %q", e.Next, next)
+	if e.Next != have.Next {
+		c.add("entry", e.Name, "", "next ids are in region %q, the function leaves them in %q", e.Next, have.Next)
 	}
-	if (next != "") != kind.next {
-		c.add("entry", e.Name, "", "next ids in region %q in an entry of kind %q", next, e.Kind)
+	if (have.Next != "") != kind.next {
+		c.add("entry", e.Name, "", "next ids in region %q in an entry of kind %q", have.Next, e.Kind)
+	}
+	if e.Candidates != have.Candidates {
+		c.add("entry", e.Name, "", "candidates are in region %q, the function leaves them in %q", e.Candidates, have.Candidates)
+	}
+}
+
+// checkCandidates demands that candidates are of every row of the logits that the entry leaves.
+func checkCandidates(c *checker, e *Entry, op *ir.Op) {
+	if x := op.Args[0]; e.Kind != "decode" || x.Class != ir.IO || x.Type.Shape[0] != ir.T || op.Result.Class != ir.IO {
+		c.add("entry", e.Name, "", "candidates are of %s, not of logits of every row", x)
 	}
 }
 

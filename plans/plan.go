@@ -134,7 +134,19 @@ type Entry struct {
 	Reach      int    // what is left of a prompt, at most, when it takes the next step; at least Run
 	Logits     string // region of the logits in Memory.IO; of embed: of vectors
 	Next       string // region of the chosen ids in Memory.IO; empty for score and embed
+	Candidates string // region of op candidates in Memory.IO; empty where the host chooses by logits alone
 	Dispatches []Dispatch
+}
+
+// Result is where the entry has the region of an op's result in Memory.IO.
+func (e *Entry) Result(op *ir.Op) *string {
+	switch {
+	case op.Kind.Name == "candidates":
+		return &e.Candidates
+	case op.Result.Type.DType == ir.I32:
+		return &e.Next
+	}
+	return &e.Logits
 }
 
 // Exact reports whether rows of the entry's steps have the bits of a step of the row alone.

@@ -205,6 +205,8 @@ func validateEntry(p *Plan, e *Entry, f *ir.Func, regions map[regionKey]int64) e
 		return fmt.Errorf("logits in region %q, which is not in memory", e.Logits)
 	case e.Next != "" && !io(e.Next):
 		return fmt.Errorf("next ids in region %q, which is not in memory", e.Next)
+	case e.Candidates != "" && !io(e.Candidates):
+		return fmt.Errorf("candidates in region %q, which is not in memory", e.Candidates)
 	}
 	if len(e.Dispatches) != len(f.Groups) {
 		return fmt.Errorf("%d dispatches for %d groups", len(e.Dispatches), len(f.Groups))
