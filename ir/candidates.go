@@ -1,8 +1,10 @@
 package ir
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Op candidates leaves of a row of logits what a host needs to choose by: the likeliest tokens, and the sum of the
@@ -77,4 +79,44 @@ func CandidateWeight(x float32) uint32 {
 		return 0
 	}
 	return uint32(p*(1<<24)) << 7 >> n
+}
+
+// Candidates sets the CandidateRow words of a row of logits, as op candidates defines them.
+func Candidates(x []float32, to []int32) {
+	for part := range CandidateParts {
+		candidatesOf(x, part, to[part*CandidateWords:][:CandidateWords])
+	}
+}
+
+// candidatesOf sets the words of a part.
+func candidatesOf(x []float32, part int, to []int32) {
+	type token struct{ key, id uint32 }
+	var all []token
+	for first := part * CandidateRun; first < len(x); first += CandidateParts * CandidateRun {
+		for i := first; i < min(len(x), first+CandidateRun); i++ {
+			all = append(all, token{CandidateKey(math.Float32bits(x[i])), uint32(i)})
+		}
+	}
+	slices.SortFunc(all, func(a, b token) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id)) })
+	least := math.Float32bits(float32(math.Inf(-1))) // and its key
+	top := float32(math.Inf(-1))
+	for i := range CandidateKeep {
+		bits, id := least, uint32(0)
+		if i < len(all) && all[i].key < least {
+			bits, id = CandidateKey(all[i].key), all[i].id
+			if all[i].key == 0 {
+				bits = math.MaxInt32 // NaN
+			}
+		}
+		if i == 0 {
+			top = math.Float32frombits(bits)
+		}
+		to[2*i], to[2*i+1] = int32(bits), int32(id)
+	}
+	var upper, lower uint32
+	for _, t := range all {
+		w := CandidateWeight(x[t.id] - top)
+		upper, lower = upper+w>>16, lower+w&(1<<16-1)
+	}
+	to[2*CandidateKeep], to[2*CandidateKeep+1] = int32(upper), int32(lower)
 }

@@ -51,6 +51,7 @@ func "forward" rows=8 sequences=many run=8 class=prompt {
   %19 = rmsnorm %18 {eps=1e-06, group=64} : f32[T, 64]
   %20 = attention %19, @k, @v, @pos, @slot, @sinks {head_dim=16, heads=4, kv_heads=4, scale=0.25, window=8} : f32[T, 64]
   %21 = attention_merge %6, @sinks {head_dim=16, heads=4, splits=2} : f32[T, 64]
+  %24 = candidates %12 : io i32[1, 576]
   advance %13, @token, @pos, @slot, @n, @out, @count
 }
 `

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // large are logits as a model with a vocabulary of 151,936 has them: most of them near 0, some
@@ -33,6 +35,8 @@ func manyBreakers() []string {
 // BenchmarkChoose is a choice from 151,936 logits.
 func BenchmarkChoose(b *testing.B) {
 	logits := large()
+	row := make([]int32, ir.CandidateRow)
+	ir.Candidates(logits, row)
 	b.Run("sorted", func(b *testing.B) { // what selecting spares
 		var all []candidate
 		for b.Loop() {
@@ -60,19 +64,30 @@ func BenchmarkChoose(b *testing.B) {
 		{"dry", func(p *Params) { p.Multiplier = 0.8 }},
 		{"dry,breakers", func(p *Params) { p.Multiplier, p.Breakers = 0.8, manyBreakers() }},
 	} {
+		p := Neutral()
+		c.set(&p)
+		s := New(p, words)
+		for i := range 200 {
+			s.Accept(int32(i * 7))
+		}
 		b.Run(c.name, func(b *testing.B) {
-			p := Neutral()
-			c.set(&p)
-			s := New(p, words)
-			for i := range 200 {
-				s.Accept(int32(i * 7))
-			}
 			b.ReportAllocs()
 			for b.Loop() {
 				if _, err := s.Choose(logits, nil); err != nil {
 					b.Fatal(err)
 				}
 			}
+		})
+		b.Run(c.name+",candidates", func(b *testing.B) {
+			decided := 0
+			for b.Loop() {
+				if _, ok, err := s.ChooseAmong(row, len(logits), nil); err != nil {
+					b.Fatal(err)
+				} else if ok {
+					decided++
+				}
+			}
+			b.ReportMetric(float64(decided)/float64(b.N), "decided")
 		})
 	}
 }

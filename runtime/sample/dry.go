@@ -10,7 +10,7 @@ func (s *Sampler) dry() {
 		return
 	}
 	r.follow(s.history)
-	longest := r.tokens(s.history, len(s.set.logits))
+	longest := r.tokens(s.history, s.set.vocab())
 	s.set.change(func(id int32, l float64) float64 {
 		return l - min(r.p.Multiplier*math.Pow(r.p.Base, float64(longest[id]-int32(r.p.AllowedLength))), math.MaxFloat32)
 	}, r.ids)

@@ -22,6 +22,7 @@ type Sampler struct {
 	chosen  uint64
 	rng     *rand.PCG
 	set     set
+	few     few
 	// Allowed, if it is not nil, bounds the next choices.
 	Allowed Allowed
 }
@@ -62,11 +63,32 @@ func (s *Sampler) Accept(id int32) {
 // Choose returns the next token. forbidden are not chosen. The logits are used as working memory and
 // hold the same numbers in the end. The error is ErrNotNumbers or ErrNothingLeft.
 func (s *Sampler) Choose(logits []float32, forbidden []int32) (int32, error) {
-	s.rng.Seed(s.p.Seed, s.chosen)
-	s.chosen++
 	s.set.reset(logits)
-	s.set.gate = s.Allowed
 	defer s.set.restore()
+	id, err := s.choose(forbidden)
+	s.chosen++
+	return id, err
+}
+
+// ChooseAmong is Choose by a row of op candidates, of logits of so many tokens; false if these do not decide, and
+// Choose is to.
+func (s *Sampler) ChooseAmong(row []int32, vocab int, forbidden []int32) (id int32, ok bool, err error) {
+	if !s.few.read(row, vocab) {
+		return 0, false, nil
+	}
+	s.set.reset(nil)
+	s.set.few = &s.few
+	if id, err = s.choose(forbidden); err == errMore {
+		return 0, false, nil
+	}
+	s.chosen++
+	return id, true, err
+}
+
+// choose takes one of the set.
+func (s *Sampler) choose(forbidden []int32) (int32, error) {
+	s.rng.Seed(s.p.Seed, s.chosen)
+	s.set.gate = s.Allowed
 	s.narrow(forbidden)
 	id := s.set.pick(s.uniform())
 	if err := s.set.err; err != nil {

@@ -31,6 +31,7 @@ func (c candidate) logit() float32 {
 // logits, up to the limit.
 type set struct {
 	logits []float32 // of all tokens
+	few    *few      // what is known, if it is not all logits; these are nil then
 	scale  float64   // logits count times this: 1 over the temperature
 	head   []candidate
 	cut    bool        // nothing but the head is left
@@ -58,6 +59,14 @@ func (s *set) restore() {
 	}
 }
 
+// vocab is how many tokens there are.
+func (s *set) vocab() int {
+	if s.few != nil {
+		return s.few.vocab
+	}
+	return len(s.logits)
+}
+
 // forbid is what change makes of a token that must not be chosen.
 func forbid(int32, float64) float64 { return math.Inf(-1) }
 
@@ -83,6 +92,10 @@ func (s *set) ban(list []candidate) {
 // change replaces the logits of tokens, as far as they are left, by what f makes of them.
 func (s *set) change(f func(id int32, logit float64) float64, ids []int32) {
 	s.total = 0
+	if s.open() {
+		s.changeFew(f, ids)
+		return
+	}
 	if s.limit != noLimit { // what is changed may go over it
 		s.grow(len(s.logits))
 		s.limit = noLimit
@@ -120,8 +133,12 @@ func (s *set) changed(f func(int32, float64) float64, id int32, logit float32) f
 // restrict leaves what is not behind a candidate.
 func (s *set) restrict(limit candidate) {
 	s.grow(1)
+	open := s.open()
 	s.total, s.limit = 0, min(s.limit, limit)
 	s.trim()
+	if open && (!s.cut || len(s.head) > leastHead) { // by all logits only so many are surely in order
+		s.more()
+	}
 }
 
 // trim drops what the head has behind the limit.
@@ -144,6 +161,9 @@ func (s *set) keep(n int) {
 func (s *set) grow(n int) bool {
 	if s.cut || len(s.head) >= n && n > 0 {
 		return !s.cut
+	}
+	if s.few != nil {
+		return s.growFew(n)
 	}
 	all := false
 	if s.gate != nil {
@@ -176,7 +196,11 @@ func (s *set) grow(n int) bool {
 // at returns the token at place i of the order; false if there are not so many.
 func (s *set) at(i int) (candidate, bool) {
 	if i >= len(s.head) {
-		s.grow(max(i+1, min(4*i, len(s.logits)), leastHead))
+		n := max(i+1, min(4*i, len(s.logits)), leastHead)
+		if s.few != nil {
+			n = i + 1
+		}
+		s.grow(n)
 		if i >= len(s.head) {
 			return 0, false
 		}
@@ -213,6 +237,7 @@ func (s *set) sorted() {
 // weights is the sum over all that is left.
 func (s *set) weights() float64 {
 	if s.total == 0 {
+		s.whole()
 		s.settle()
 		top := s.top()
 		if s.cut {
@@ -235,6 +260,9 @@ func (s *set) weights() float64 {
 // pick returns the token at a share u, 0 to 1, of the weights.
 func (s *set) pick(u float64) int32 {
 	top := s.top()
+	if s.open() {
+		return s.pickFew(u)
+	}
 	u *= s.weights()
 	if s.err != nil {
 		return 0

@@ -39,6 +39,10 @@ func (s *Sampler) topP() {
 	if s.p.TopP >= 1 {
 		return
 	}
+	if s.set.top(); s.set.open() {
+		s.set.nucleusFew(s.p.TopP)
+		return
+	}
 	left := s.p.TopP * s.set.weights()
 	s.set.grow(smallNucleus)
 	for i, c := range s.set.head {
@@ -120,6 +124,7 @@ func (s *Sampler) topNSigma() {
 			n, sum, squares = n+1, sum+x, squares+x*x
 		}
 	}
+	s.set.whole()
 	s.set.settle()
 	if s.set.limit != noLimit {
 		s.set.grow(len(s.set.logits))

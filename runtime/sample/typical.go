@@ -13,6 +13,7 @@ func (s *Sampler) typical() {
 		return
 	}
 	set := &s.set
+	set.whole()
 	set.settle()
 	set.grow(1)
 	t := set.typicality()

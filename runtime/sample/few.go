@@ -1,0 +1,246 @@
+package sample
+
+import (
+	"errors"
+	"math"
+	"slices"
+
+	"github.com/zincc-dev/zincc/ir"
+)
+
+// A device may leave of a row of logits the likeliest tokens alone (op candidates). A choice among these goes through
+// the same stages as one by all logits, as long as what is known decides; where it does not, there is no choice, and
+// the row's logits are wanted. What is known: the tokens before a bound, all of them; some behind it; and between which
+// sums the weight of all tokens lies. Whatever the others are, the choice must be the same.
+
+// few is what is known of a row.
+type few struct {
+	list    []candidate // sorted
+	bound   candidate   // what is not in the list is not before it; noLimit: all that is above -Inf is there
+	top     float64     // the largest logit
+	least   float64     // between this and most lies the weight of what is not in the list, of which top has 1
+	most    float64
+	vocab   int
+	changed bool
+}
+
+const (
+	// weightError is how far a sum of weights is off at most, as a share: see ir.CandidateWeight.
+	weightError = 1e-5
+	// sumError is that of sums of a few numbers on the host, with much to spare.
+	sumError = 1e-9
+	minusInf = 0xff800000 // its bits, and its key
+)
+
+// errMore says that what is known does not decide.
+var errMore = errors.New("all logits are wanted")
+
+// read takes a row of op candidates in; false if it is none.
+func (f *few) read(row []int32, vocab int) bool {
+	*f = few{list: f.list[:0], bound: noLimit, vocab: vocab, top: math.Inf(-1)}
+	if len(row) != ir.CandidateRow {
+		return false
+	}
+	for part := range ir.CandidateParts {
+		words := row[part*ir.CandidateWords:][:ir.CandidateWords]
+		n := 0
+		for ; n < ir.CandidateKeep && uint32(words[2*n]) != minusInf; n++ {
+			id := words[2*n+1]
+			if id < 0 || int(id) >= vocab || int(id)/ir.CandidateRun%ir.CandidateParts != part {
+				return false
+			}
+			f.list = append(f.list, pack(id, math.Float32frombits(uint32(words[2*n]))))
+		}
+		if n == ir.CandidateKeep {
+			f.bound = min(f.bound, f.list[len(f.list)-1])
+		}
+	}
+	slices.Sort(f.list)
+	if len(f.list) == 0 {
+		return true
+	}
+	f.top = float64(f.list[0].logit())
+	for part := range ir.CandidateParts {
+		f.weigh(row[part*ir.CandidateWords:][:ir.CandidateWords])
+	}
+	return true
+}
+
+// weigh adds the weight of what a part has beside its candidates.
+func (f *few) weigh(words []int32) {
+	if uint32(words[2*ir.CandidateKeep-2]) == minusInf {
+		return // there is nothing else
+	}
+	const unit = 1.0 / (1 << ir.CandidateBits)
+	first := float64(math.Float32frombits(uint32(words[0])))
+	known := 0.0
+	for i := range ir.CandidateKeep {
+		known += exp(float64(math.Float32frombits(uint32(words[2*i]))) - first)
+	}
+	all := (float64(uint32(words[2*ir.CandidateKeep]))*(1<<16) + float64(uint32(words[2*ir.CandidateKeep+1]))) * unit
+	each := float64(f.vocab/ir.CandidateParts + ir.CandidateRun) // tokens of the part, at most
+	scale := exp(first - f.top)
+	f.least += scale * max(0, all*(1-weightError)-known)
+	f.most += scale * max(0, (all+each*unit)*(1+weightError)-known)
+}
+
+// sure is how many of the list come before all that is not in it.
+func (f *few) sure() int {
+	if f.bound == noLimit {
+		return len(f.list)
+	}
+	n, _ := slices.BinarySearch(f.list, f.bound>>32<<32)
+	return n
+}
+
+// change replaces the logits of tokens by what f makes of them. It must not bring one that is not known before the
+// bound: changes of the chain make the larger of two logits no smaller than the other.
+func (s *set) changeFew(f func(id int32, logit float64) float64, ids []int32) {
+	k := s.few
+	s.head = s.head[:0]
+	wanted := make(map[int32]bool, len(ids))
+	for _, id := range ids {
+		if id >= 0 && int(id) < k.vocab {
+			wanted[id] = true
+		}
+	}
+	k.changed = k.changed || len(wanted) > 0
+	for i, c := range k.list {
+		if id := c.id(); wanted[id] {
+			k.list[i] = pack(id, s.changed(f, id, c.logit()))
+			delete(wanted, id)
+		}
+	}
+	k.list = slices.DeleteFunc(k.list, func(c candidate) bool { return c.logit() == negInf })
+	slices.Sort(k.list)
+	if k.bound == noLimit {
+		return // the others stay at -Inf
+	}
+	bound := k.bound.logit()
+	for id := range wanted {
+		if !(s.changed(f, id, bound) <= bound) {
+			s.more()
+			return
+		}
+	}
+	k.least = max(0, k.least-float64(len(wanted))*exp(float64(bound)-k.top)*(1+weightError))
+}
+
+// growFew lets the head have n tokens, or all that is known to come first.
+func (s *set) growFew(n int) bool {
+	k := s.few
+	s.head = s.head[:0]
+	for _, c := range k.list[:k.sure()] {
+		if s.gate == nil || s.gate.Allows(c.id()) {
+			s.head = append(s.head, c)
+		}
+	}
+	switch s.cut = k.bound == noLimit; {
+	case len(s.head) > 0 && !(s.head[0].logit() <= math.MaxFloat32):
+		s.err = ErrNotNumbers
+	case !s.cut && len(s.head) < n:
+		s.more()
+		return false
+	case len(s.head) == 0 && (k.changed || s.gate != nil):
+		s.err = ErrNothingLeft
+	case len(s.head) == 0:
+		s.err = ErrNotNumbers
+	}
+	if s.err != nil {
+		s.head, s.cut = append(s.head[:0], pack(0, 0)), true // something to go on with
+	}
+	return !s.cut
+}
+
+// more ends a choice that needs all logits.
+func (s *set) more() {
+	if s.err == nil {
+		s.err = errMore
+	}
+	s.head, s.cut = append(s.head[:0], pack(0, 0)), true // something to go on with
+}
+
+// open says whether the set goes on behind what is known.
+func (s *set) open() bool { return s.few != nil && !s.cut }
+
+// whole ends a choice that needs all that is left, unless that is known.
+func (s *set) whole() {
+	if s.open() {
+		s.more()
+	}
+}
+
+// bounds are those of the weight of all that is left, of which the largest logit has 1; false if there are none.
+func (s *set) bounds() (least, most float64, ok bool) {
+	k := s.few
+	top := float64(s.top())
+	if s.gate != nil || s.scale < 1 || s.err != nil || k.bound == noLimit {
+		return 0, 0, false
+	}
+	for _, c := range k.list {
+		least += exp((float64(c.logit()) - top) * s.scale)
+	}
+	most = least
+	// A weight is that of k, times the exponential of what is left of its logit, which is largest at the bound.
+	if s.scale == 1 {
+		least += k.least * math.Exp(k.top-top)
+	}
+	most += k.most * math.Exp((s.scale-1)*float64(k.bound.logit())-s.scale*top+k.top)
+	return least * (1 - sumError), most * (1 + sumError), !math.IsInf(most, 1) && !math.IsNaN(most)
+}
+
+// reaches returns the place in the head at which the sum of weights surely reaches a share of all, or surely exceeds
+// it; false if that may be another place.
+func (s *set) reaches(share float64, head []candidate, exceeds bool) (int, bool) {
+	least, most, ok := s.bounds()
+	if !ok {
+		return 0, false
+	}
+	least, most = share*least*(1-sumError), share*most*(1+sumError)
+	sum := 0.0
+	for i, c := range head {
+		if i > 0 && sum >= least {
+			return 0, false
+		}
+		sum += s.weight(c.logit())
+		if sum > most || sum == most && !exceeds {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// nucleusFew keeps the smallest set with a share p of the weights.
+func (s *set) nucleusFew(p float64) {
+	s.grow(1)
+	n, ok := s.reaches(p, s.head, false)
+	if !ok {
+		s.more()
+		return
+	}
+	s.keep(n + 1)
+}
+
+// pickFew returns the token at a share u of the weights. By all logits only the first leastHead are surely in order.
+func (s *set) pickFew(u float64) int32 {
+	s.grow(1)
+	head := s.head[:min(len(s.head), leastHead)]
+	n, ok := s.reaches(u, head, true)
+	if !ok {
+		s.more()
+		return 0
+	}
+	return head[n].id()
+}
+
+// CheckAmong is Check of the logits of which a row of op candidates is; false if that is no such row.
+func CheckAmong(row []int32, vocab int) (ok bool, err error) {
+	var f few
+	if !f.read(row, vocab) {
+		return false, nil
+	}
+	if len(f.list) == 0 || !(f.list[0].logit() <= math.MaxFloat32) {
+		return true, ErrNotNumbers
+	}
+	return true, nil
+}
