@@ -203,6 +203,8 @@ var reasonRows = []struct {
 		prometheus.CounterValue, func(s engine.Stats) map[string]int64 { return s.Decided }},
 	{"prompt_waits_total", "reason", "Steps in which a prompt was not read on, for the tokens of other requests (itl) or since another prompt was read first (order).",
 		prometheus.CounterValue, func(s engine.Stats) map[string]int64 { return s.PromptWaits }},
+	{"tokens_chosen_total", "by", "Tokens of answers, by what they were chosen by: the device chose the likeliest (device), its likeliest tokens decided (candidates), all logits were read (logits).",
+		prometheus.CounterValue, func(s engine.Stats) map[string]int64 { return s.Chosen }},
 	{"requests_waiting_for", "reason", "Requests in the queue, by what they wait for: the next free slot (slots), pages of the pool (pages), a higher priority (priority), another key (turn), their own key's requests (order).",
 		prometheus.GaugeValue, func(s engine.Stats) map[string]int64 { return counts(s.WaitingFor) }},
 }

@@ -169,8 +169,10 @@ func (e *Engine) walk(s *seq, times int, out func(step int) int32) {
 		}
 		switch {
 		case !s.onHost():
+			e.chosen[ByDevice]++
 			e.deliver(s, choice{id: id})
 		case s.follows(id):
+			e.chosen[ByDevice]++
 			e.guessed(s, true)
 			e.deliver(s, choice{id: id})
 			e.force(s)

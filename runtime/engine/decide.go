@@ -42,11 +42,19 @@ const (
 	ForTokens   = "itl"      // those that answer would wait for longer than Options.ITL
 )
 
-// reuses are the values of Decision.Reuse, promptWaits those of SlotStats.WaitsFor and queueWaits those of
-// Stats.WaitingFor.
+// By what a token was chosen.
+const (
+	ByDevice     = "device"     // the device chose the likeliest
+	ByCandidates = "candidates" // by the likeliest tokens, which decided, or nothing was to be decided
+	ByLogits     = "logits"     // by the logits of all tokens
+)
+
+// reuses are the values of Decision.Reuse, promptWaits those of SlotStats.WaitsFor, choices those of
+// Stats.Chosen and queueWaits those of Stats.WaitingFor.
 var (
 	reuses      = []string{OwnSlot, OtherSlot, OwnAnswer, NoSlot}
 	promptWaits = []string{ForOrder, ForTokens}
+	choices     = []string{ByDevice, ByCandidates, ByLogits}
 	queueWaits  = []string{ForSlot, ForPages, ForPriority, ForTurn, ForOrder}
 )
 

@@ -117,6 +117,7 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 	}
 	e.costs, e.tree = newCosts(plan), newTree(plan, e.prompts, o.Watch)
 	e.turns, e.decided, e.waits = turns{}, zeros[int64](reuses), zeros[int64](promptWaits)
+	e.chosen = zeros[int64](choices)
 	e.kept = newKept(o, plan, exec, e.prompts)
 	e.luck.hits = 0.5
 	e.recurrent = plan.Memory.Recurrent()

@@ -128,10 +128,14 @@ func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
 		p.Entries = append(p.Entries, plans.Entry{Name: name, Kind: kind, Rows: rows, Run: rows, Reach: reach, Logits: name + ":logits", Next: name + ":next",
 			Dispatches: []plans.Dispatch{{Cost: plans.Cost{ReadBytes: 1 << 20, BytesPerPos: 256, Predicted: plans.Times{Bytes: ms * 1e-3}}}}})
 	}
-	add("decode", 1, 1, 2)
+	add("decode", 1, 1, 2) // without candidates, of which a vocabulary this small leaves half
 	add("decode", 2, 2, 2.1)
 	add("decode", 4, 4, 2.3)
 	add("decode", 8, 8, 3)
+	for i := range p.Entries[1:] {
+		e := &p.Entries[1+i]
+		e.Candidates = e.Name + ":candidates"
+	}
 	add("prefill", 16, 20, 6)
 	add("prefill", 64, 64, 15)
 	add("prefill", 256, 256, 60)
@@ -157,6 +161,9 @@ func newFake(p *plans.Plan) *fake {
 	for _, e := range p.Entries {
 		n := e.Heads()
 		x.floats[e.Logits], x.ints[e.Next] = make([]float32, n*len(p.Vocab.Tokens)), make([]int32, n)
+		if e.Candidates != "" {
+			x.ints[e.Candidates] = make([]int32, n*ir.CandidateRow)
+		}
 	}
 	return x
 }
@@ -214,7 +221,11 @@ func (x *fake) run(e *plans.Entry, times int) error {
 				if e.Kind == "prefill" {
 					out = 0
 				}
-				x.ints[e.Next][out] = x.logits(int(at.Slot), int(at.Pos), x.floats[e.Logits][out*len(x.plan.Vocab.Tokens):][:len(x.plan.Vocab.Tokens)])
+				logits := x.floats[e.Logits][out*len(x.plan.Vocab.Tokens):][:len(x.plan.Vocab.Tokens)]
+				x.ints[e.Next][out] = x.logits(int(at.Slot), int(at.Pos), logits)
+				if e.Candidates != "" {
+					ir.Candidates(logits, x.ints[e.Candidates][out*ir.CandidateRow:][:ir.CandidateRow])
+				}
 			}
 		}
 		if e.Kind != "decode" {

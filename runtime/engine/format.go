@@ -96,13 +96,13 @@ func (f *format) run(encode func(text string) []int32) (tokens []int32) {
 }
 
 // draw chooses a token within the format, where it has begun. It begins with the first token that is no reasoning.
-func (s *seq) draw(logits []float32, forbidden []int32) (int32, error) {
+func (s *seq) draw(by row, forbidden []int32) (int32, error) {
 	f := s.format
 	if f == nil {
-		return s.sampler.Choose(logits, forbidden)
+		return by.draw(s.sampler, forbidden)
 	}
 	if !f.begun && !s.open {
-		id, err := s.sampler.Choose(logits, forbidden)
+		id, err := by.draw(s.sampler, forbidden)
 		if err != nil || s.reasons(id) {
 			return id, err
 		}
@@ -112,7 +112,7 @@ func (s *seq) draw(logits []float32, forbidden []int32) (int32, error) {
 	if f.begun {
 		s.sampler.Allowed = f
 	}
-	id, err := s.sampler.Choose(logits, forbidden)
+	id, err := by.draw(s.sampler, forbidden)
 	if f.begun && f.matcher.Err() != nil {
 		err = f.matcher.Err()
 	}

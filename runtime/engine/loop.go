@@ -21,6 +21,7 @@ type loop struct {
 	kept      *kept            // nil: nothing is kept over restarts
 	decided   map[string]int64 // Stats.Decided
 	waits     map[string]int64 // Stats.PromptWaits
+	chosen    map[string]int64 // Stats.Chosen
 	costs     costs
 	recurrent bool
 	clock     int64

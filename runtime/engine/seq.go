@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math"
 	"slices"
@@ -90,8 +91,36 @@ func (s *seq) onHost() bool {
 	return s.sampler != nil || s.req.TopLogprobs >= 0 || len(s.forced) > 0 || s.owed != nil || s.opening != nil
 }
 
-// choose returns the next token, by the logits if they are not nil, else as the device chose it.
-func (s *seq) choose(logits []float32, device int32) (choice, error) {
+// row is what is known of the logits behind a token: all of them, or candidates of so many.
+type row struct {
+	logits     []float32
+	candidates []int32
+	vocab      int
+}
+
+// errUndecided says that candidates do not decide.
+var errUndecided = errors.New("candidates do not decide")
+
+// draw chooses a token by a row.
+func (r row) draw(s *sample.Sampler, forbidden []int32) (int32, error) {
+	if r.logits != nil {
+		return s.Choose(r.logits, forbidden)
+	}
+	id, ok, err := s.ChooseAmong(r.candidates, r.vocab, forbidden)
+	if !ok {
+		err = errUndecided
+	}
+	return id, err
+}
+
+// needsLogits says that no candidates decide on the next token, or tell its probability.
+func (s *seq) needsLogits() bool {
+	return s.req.TopLogprobs >= 0 || len(s.forced) == 0 && (s.opening != nil || s.owed != nil && !s.open)
+}
+
+// choose returns the next token, by the logits if it is not as the device chose it. Where the error is errUndecided, it
+// is to be chosen by all logits.
+func (s *seq) choose(by row, device int32) (choice, error) {
 	c := choice{id: device}
 	switch {
 	case len(s.forced) > 0:
@@ -102,15 +131,15 @@ func (s *seq) choose(logits []float32, device int32) (choice, error) {
 			forbidden = s.ends
 		}
 		var err error
-		if c.id, err = s.draw(logits, forbidden); err != nil {
+		if c.id, err = s.draw(by, forbidden); err != nil {
 			return c, err
 		}
-		c.id = s.lead(logits, c.id)
+		c.id = s.lead(by.logits, c.id)
 	default:
-		c.id = s.lead(logits, c.id)
+		c.id = s.lead(by.logits, c.id)
 	}
 	if s.req.TopLogprobs >= 0 {
-		c.logprob, c.top = sample.Logprobs(logits, c.id, s.req.TopLogprobs)
+		c.logprob, c.top = sample.Logprobs(by.logits, c.id, s.req.TopLogprobs)
 	}
 	return c, nil
 }

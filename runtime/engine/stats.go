@@ -32,7 +32,9 @@ type Stats struct {
 	// Decided counts requests by Decision.Reuse, PromptWaits steps in which a prompt was not read on, by why: ForOrder,
 	// ForTokens.
 	Decided, PromptWaits map[string]int64
-	RestoredTokens       int64 // of prompts, kept over a restart
+	// Chosen counts tokens by what they were chosen by: ByDevice, ByCandidates, ByLogits.
+	Chosen         map[string]int64
+	RestoredTokens int64 // of prompts, kept over a restart
 
 	// Preempted is how often a request gave its slot up for the pages of others.
 	Preempted int64
@@ -71,7 +73,7 @@ type EntryStats struct {
 
 func newStats(plan *plans.Plan, exec runtime.Executor) Stats {
 	return Stats{Device: exec.Device(), Ctx: plan.Header.Ctx, Memory: plan.Memory, Started: time.Now(),
-		Slots: make([]SlotStats, plan.Header.Slots), Requests: map[string]int64{}, Decided: map[string]int64{}, PromptWaits: map[string]int64{}}
+		Slots: make([]SlotStats, plan.Header.Slots), Requests: map[string]int64{}, Decided: map[string]int64{}, PromptWaits: map[string]int64{}, Chosen: map[string]int64{}}
 }
 
 // Stats returns the current state.
@@ -84,7 +86,7 @@ func (e *Engine) Stats() Stats {
 		first = ForPages
 	}
 	s.Waiting, s.WaitingFor = len(e.waiting), e.turns.waitsFor(e.waiting, first)
-	s.Decided, s.PromptWaits = maps.Clone(s.Decided), maps.Clone(s.PromptWaits)
+	s.Decided, s.PromptWaits, s.Chosen = maps.Clone(s.Decided), maps.Clone(s.PromptWaits), maps.Clone(s.Chosen)
 	s.Slots, s.Requests, s.Entries = slices.Clone(s.Slots), maps.Clone(s.Requests), slices.Clone(s.Entries)
 	if time.Since(e.window) > 2*rateWindow {
 		s.PromptRate, s.GenerateRate = 0, 0
@@ -122,6 +124,7 @@ func (e *Engine) publish() {
 	}
 	maps.Copy(e.stats.Decided, e.decided)
 	maps.Copy(e.stats.PromptWaits, e.waits)
+	maps.Copy(e.stats.Chosen, e.chosen)
 	for i, l := range e.slots {
 		st := SlotStats{State: "idle", Tokens: len(l.tokens), Kept: e.tree.At(l.index), Decision: l.decision}
 		if e.pages != nil {

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/sample"
@@ -180,15 +182,9 @@ func (e *Engine) choose(entry *plans.Entry, group []*seq, row []int) error {
 			host = append(host, i)
 		}
 	}
-	if len(host) > 0 {
-		logits, err := e.rows(entry, row)
-		if err != nil {
-			return err
-		}
-		each(host, len(logits[0]) >= largeVocabulary, func(i int) {
-			r := &results[i]
-			r.choice, r.err = group[i].choose(logits[i], r.id)
-		})
+	e.chosen[ByDevice] += int64(len(group) - len(host))
+	if err := e.chooseOnHost(entry, group, row, host, results); err != nil {
+		return err
 	}
 	for i, s := range group {
 		if err := results[i].err; err != nil {
@@ -208,10 +204,70 @@ func (e *Engine) choose(entry *plans.Entry, group []*seq, row []int) error {
 	return e.conclude(entry, group, row)
 }
 
+// chooseOnHost chooses for those of a group that are listed: by candidates where these decide, else by all logits.
+func (e *Engine) chooseOnHost(entry *plans.Entry, group []*seq, rows, list []int, results []result) error {
+	among, err := e.candidates(entry)
+	if err != nil {
+		return err
+	}
+	vocab := e.plan.Header.Model.Vocab
+	var few, rest, restRows []int
+	for _, i := range list {
+		if results[i].err = errUndecided; !group[i].needsLogits() {
+			few = append(few, i)
+		}
+	}
+	each(few, len(few) >= manyRows, func(i int) {
+		by := row{vocab: vocab}
+		if among != nil {
+			by.candidates = among[rows[i]*ir.CandidateRow:][:ir.CandidateRow]
+		}
+		results[i].choice, results[i].err = group[i].choose(by, results[i].id)
+	})
+	for _, i := range list {
+		if results[i].err == errUndecided {
+			rest, restRows = append(rest, i), append(restRows, rows[i])
+		}
+	}
+	e.chosen[ByCandidates] += int64(len(list) - len(rest))
+	e.chosen[ByLogits] += int64(len(rest))
+	if len(rest) == 0 {
+		return nil
+	}
+	logits, err := e.rows(entry, restRows)
+	if err != nil {
+		return err
+	}
+	for k, i := range rest {
+		results[i].logits = logits[k]
+	}
+	each(rest, vocab >= largeVocabulary, func(i int) {
+		r := &results[i]
+		r.choice, r.err = group[i].choose(row{logits: r.logits}, r.id)
+	})
+	return nil
+}
+
+// candidates returns those of all rows of a step that has run, nil if the entry leaves none.
+func (e *Engine) candidates(entry *plans.Entry) ([]int32, error) {
+	if entry.Candidates == "" {
+		return nil, nil
+	}
+	all, err := e.exec.Ints(entry.Candidates)
+	if want := entry.Heads() * ir.CandidateRow; err == nil && len(all) != want {
+		err = fmt.Errorf("entry %s leaves %d words of candidates, want %d", entry.Name, len(all), want)
+	}
+	return all, err
+}
+
+// manyRows is how many rows of candidates are worth a goroutine each.
+const manyRows = 8
+
 // result is a choice, or why there is none.
 type result struct {
 	choice
-	err error
+	logits []float32 // of the row, where candidates do not decide
+	err    error
 }
 
 // largeVocabulary is from how many logits on choices are worth a goroutine each.
@@ -266,20 +322,17 @@ func (s *seq) unforced(id int32) bool {
 // conclude ends the sequences that have come to their end. Where the device chose, it looks at the last
 // logits: a device passes over NaNs, and takes token 0 if there is nothing else.
 func (e *Engine) conclude(entry *plans.Entry, group []*seq, row []int) error {
-	var logits [][]float32
 	for i, s := range group {
 		if s.ended || s.ending == "" && s.next[len(s.next)-1] != 0 {
 			continue
 		}
 		if s.sampler == nil || s.format != nil {
-			if logits == nil {
-				var err error
-				if logits, err = e.rows(entry, row); err != nil {
-					return err
-				}
+			notNumbers, err := e.checkRow(entry, row[i])
+			if err != nil {
+				return err
 			}
-			if err := sample.Check(logits[i]); err != nil {
-				e.finish(s, Failed, s.explain(err))
+			if notNumbers != nil {
+				e.finish(s, Failed, s.explain(notNumbers))
 				continue
 			}
 		}
@@ -288,6 +341,24 @@ func (e *Engine) conclude(entry *plans.Entry, group []*seq, row []int) error {
 		}
 	}
 	return nil
+}
+
+// checkRow is sample.Check of a row of a step that has run.
+func (e *Engine) checkRow(entry *plans.Entry, row int) (notNumbers, err error) {
+	among, err := e.candidates(entry)
+	if err != nil {
+		return nil, err
+	}
+	if among != nil {
+		if ok, notNumbers := sample.CheckAmong(among[row*ir.CandidateRow:][:ir.CandidateRow], e.plan.Header.Model.Vocab); ok {
+			return notNumbers, nil
+		}
+	}
+	logits, err := e.rows(entry, []int{row})
+	if err != nil {
+		return nil, err
+	}
+	return sample.Check(logits[0]), nil
 }
 
 // rows returns the logits of rows.

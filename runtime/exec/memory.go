@@ -60,7 +60,7 @@ type memory struct {
 	block     []byte                // the step block as the host has written it
 	head      int64                 // bytes of it before the block table: they go to the device and back with every step
 	table     *table                // nil where no cache lies in pages
-	small     int64                 // bytes of the head and of the ids that entries choose, which come back with every step
+	small     int64                 // bytes of the head, of ids and of candidates of entries, which come back with every step
 	back      driver.Memory         // other results; nil if there are none
 	arguments map[string][][]uint64 // addresses of each dispatch's arguments, by entry
 }
@@ -248,11 +248,12 @@ func (m *memory) placeRegions(plan *plans.Plan) error {
 	return m.placeResults(plan, bump(m.head))
 }
 
-// placeResults says where the host finds what entries give: ids behind the step block, the rest in memory of its own.
+// placeResults says where the host finds what entries give: ids and candidates behind the step block, the rest in
+// memory of its own.
 func (m *memory) placeResults(plan *plans.Plan, small bump) (err error) {
 	ids := map[string]bool{}
 	for _, e := range plan.Entries {
-		ids[e.Next] = true
+		ids[e.Next], ids[e.Candidates] = true, true
 	}
 	var large bump
 	for _, r := range plan.Memory.IO {

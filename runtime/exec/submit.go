@@ -73,16 +73,18 @@ func (x *Executor) put(s *seat, works []driver.Work) ([]driver.Work, error) {
 	return x.putRows(s, append(works, s.patch))
 }
 
-// fetches is the work that reads back the step block and the ids that an entry chose.
+// fetches is the work that reads back the step block, and the ids and candidates of an entry.
 func (x *Executor) fetches(s *seat, e *plans.Entry) (driver.Work, error) {
 	if w := s.fetch[e.Next]; w != nil {
 		return w, nil
 	}
 	m := x.memory
 	copies := []driver.Copy{{To: s.back, From: m.step, Bytes: m.head}}
-	if e.Next != "" {
-		r := m.regions[e.Next]
-		copies = append(copies, r.to(s.back, r.back, 0, r.bytes))
+	for _, name := range []string{e.Next, e.Candidates} {
+		if name != "" {
+			r := m.regions[name]
+			copies = append(copies, r.to(s.back, r.back, 0, r.bytes))
+		}
 	}
 	w, err := x.dev.Record(driver.Stage{Copies: copies})
 	s.fetch[e.Next] = w
