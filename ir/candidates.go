@@ -9,7 +9,8 @@ import (
 
 // Op candidates leaves of a row of logits what a host needs to choose by: the likeliest tokens, and the sum of the
 // weights of all. Parts of the row are looked at apart: part p has the tokens of every CandidateParts-th run of
-// CandidateRun tokens, from run p on. So tokens that are likely together, such as those of small ids, are in many parts.
+// CandidateRun tokens, from run p on. So tokens that are likely together, such as those of small ids, are in many
+// parts.
 const (
 	CandidateParts = 32
 	CandidateRun   = 128
