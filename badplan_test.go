@@ -346,6 +346,43 @@ func TestBadPlans(t *testing.T) {
 	}
 }
 
+// TestCandidatesOfRows: plans for many users leave candidates of each row of their wide steps, nowhere else, and say
+// where. Others leave none: those of few users, and those of processors, where the host reads logits in place.
+func TestCandidatesOfRows(t *testing.T) {
+	for _, c := range []struct {
+		target string
+		slots  int
+		want   string
+	}{{"sm_90", 4, ""}, {"cpu:x86-64-v3", 8, ""}, {"sm_90", 16, "decode/8 decode/16"}} {
+		plan := goodPlanOf(t, c.target, frontend.Options{KV: ir.F16, MaxRows: 16, Slots: c.slots})
+		var list []string
+		for _, e := range plan.Entries {
+			if e.Candidates != "" {
+				list = append(list, e.Name)
+			}
+		}
+		if have := strings.Join(list, " "); have != c.want {
+			t.Fatalf("%s, %d slots: %q leave candidates, want %q", c.target, c.slots, have, c.want)
+		}
+		if c.want == "" {
+			continue
+		}
+		at := slices.IndexFunc(plan.Entries, func(e plans.Entry) bool { return e.Candidates != "" })
+		e, other := &plan.Entries[at], plan.Entries[at+1].Candidates
+		for _, bad := range []string{"", other, e.Next, e.Logits} {
+			good := e.Candidates
+			e.Candidates = bad
+			if !slices.ContainsFunc(audit.Check(plan), func(p plans.Problem) bool { return p.Rule == "entry" }) {
+				t.Errorf("candidates in %q are not refused", bad)
+			}
+			e.Candidates = good
+		}
+		if bad := audit.Check(plan); len(bad) > 0 {
+			t.Error(bad)
+		}
+	}
+}
+
 // TestBadLayout: a weight of a processor's plan has the layout that kernels read, of two that its format has.
 func TestBadLayout(t *testing.T) {
 	plan := goodPlan(t, "cpu:x86-64-v3", 1)
