@@ -17,7 +17,7 @@ const (
 // addCandidates adds a dispatch behind the logits of each exact step of many rows, unless the host reads logits where
 // they are.
 func addCandidates(p *ir.Program, t *target.Target) error {
-	if t.IsHost() || t.FewKernels() || p.Slots < fewestCandidates {
+	if t.IsHost() || t.FewKernels || p.Slots < fewestCandidates {
 		return nil
 	}
 	for _, f := range p.Funcs {
