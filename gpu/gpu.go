@@ -41,16 +41,6 @@ func Find(vendor, device uint32) *Chip {
 	return nil
 }
 
-// FindArch returns the architecture of that name, nil where it is not known.
-func FindArch(name string) *Arch {
-	for i := range chips {
-		if a := chips[i].Arch; a.Name == name {
-			return a
-		}
-	}
-	return nil
-}
-
 // VendorName is the maker's name, "" where it is not known.
 func VendorName(vendor uint32) string {
 	switch vendor {

@@ -41,8 +41,6 @@ type Recipe struct {
 	Group  int    // elements that share one scale; 1 for plain types
 
 	fields []field
-	// restore makes the block of the file again of what the planes have of it.
-	restore func(r Recipe, block []byte, part func(i int) []byte)
 }
 
 // field is how one plane is made: size bytes from every block of the file.
@@ -127,16 +125,6 @@ func New(d ir.DType, shape ...int64) (*Tensor, error) {
 		t.Bytes = (p.Offset + p.Bytes + align - 1) / align * align
 	}
 	return t, nil
-}
-
-// Plane returns the plane of that name; it panics if the recipe has none.
-func (t *Tensor) Plane(name string) Plane {
-	for _, p := range t.Planes {
-		if p.Name == name {
-			return p
-		}
-	}
-	panic(fmt.Sprintf("layout: %s has no plane %q", t.Name, name))
 }
 
 // SourceBytes is the size of the tensor in the file.

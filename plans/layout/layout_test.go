@@ -46,7 +46,7 @@ func TestDecode(t *testing.T) {
 			t.Fatal(err)
 		}
 		for row := range int64(rows) {
-			if err := l.DecodeRow(got, data, row); err != nil {
+			if err := l.decodeRow(got, data, row); err != nil {
 				t.Fatal(err)
 			}
 			for i, g := range got {
@@ -95,10 +95,10 @@ func TestPlanes(t *testing.T) {
 	l, src := randomTensor(t, ir.Q8_0, 2, 64)
 	data := laidOut(t, l, src)
 	// Row 1, block 1 is block 3 of the file.
-	if p := l.Plane("q"); !bytes.Equal(data[p.Offset+3*32:][:32], src[3*34+2:][:32]) {
+	if p := l.plane("q"); !bytes.Equal(data[p.Offset+3*32:][:32], src[3*34+2:][:32]) {
 		t.Error("q8_0: quants of block 3 are not at 3*32 of their plane")
 	}
-	if p := l.Plane("d"); !bytes.Equal(data[p.Offset+3*2:][:2], src[3*34:][:2]) {
+	if p := l.plane("d"); !bytes.Equal(data[p.Offset+3*2:][:2], src[3*34:][:2]) {
 		t.Error("q8_0: scale of block 3 is not at 3*2 of its plane")
 	}
 }

@@ -1,15 +1,11 @@
 package layout
 
-import (
-	"sync"
-
-	"github.com/zincc-dev/zincc/ir"
-)
+import "github.com/zincc-dev/zincc/ir"
 
 // packed is a recipe of planes in which the bits of a block lie in another order, and of which each
 // run of 32 elements has its own words, halves, bytes or nibbles.
 func packed(d ir.DType, group int, fields ...field) Recipe {
-	return Recipe{Name: "packed", DType: d, Format: d.String(), Group: group, fields: fields, restore: reordered}
+	return Recipe{Name: "packed", DType: d, Format: d.String(), Group: group, fields: fields}
 }
 
 // spread is a plane of some bits of every code, from bit low up, in words of 32/bits elements: elements
@@ -46,43 +42,6 @@ func (r Recipe) PlaneBytes() []int {
 	return list
 }
 
-// orders has for packed recipes, by dtype, where each bit of the planes of a block comes from.
-var orders sync.Map
-
-// order returns for each bit of a block, plane by plane, the bit of the file that it is, -1 for none.
-func (r Recipe) order() []int {
-	if o, ok := orders.Load(r.DType); ok {
-		return o.([]int)
-	}
-	size := 0
-	for _, f := range r.fields {
-		size += f.size
-	}
-	order := make([]int, 8*size)
-	for i := range order {
-		order[i] = -1
-	}
-	block, planes := make([]byte, r.DType.BlockBytes()), make([]byte, size)
-	for bit := range 8 * len(block) {
-		block[bit/8] = 1 << (bit % 8)
-		at := 0
-		for _, f := range r.fields {
-			f.write(planes[at:][:f.size], block)
-			at += f.size
-		}
-		for i, b := range planes {
-			for k := range 8 {
-				if b>>k&1 != 0 {
-					order[8*i+k] = bit
-				}
-			}
-		}
-		block[bit/8] = 0
-	}
-	orders.Store(r.DType, order)
-	return order
-}
-
 // write makes the plane's bytes of a block.
 func (f field) write(dst, block []byte) {
 	if f.fill == nil {
@@ -90,20 +49,4 @@ func (f field) write(dst, block []byte) {
 		return
 	}
 	f.fill(dst, block)
-}
-
-// reordered is restore of planes that have a block's bits in another order.
-func reordered(r Recipe, block []byte, part func(i int) []byte) {
-	order := r.order()
-	at := 0
-	for i := range r.fields {
-		for _, b := range part(i) {
-			for k := range 8 {
-				if b>>k&1 != 0 && order[at+k] >= 0 {
-					block[order[at+k]/8] |= 1 << (order[at+k] % 8)
-				}
-			}
-			at += 8
-		}
-	}
 }

@@ -97,9 +97,9 @@ var recipes = []Recipe{
 
 func raw(d ir.DType, group int) Recipe {
 	return Recipe{Name: "raw", DType: d, Format: d.String(), Group: group,
-		fields: []field{{name: "data", size: d.BlockBytes()}}, restore: whole}
+		fields: []field{{name: "data", size: d.BlockBytes()}}}
 }
 
 func planes(d ir.DType, group int, fields ...field) Recipe {
-	return Recipe{Name: "planes", DType: d, Format: d.String(), Group: group, fields: fields, restore: whole}
+	return Recipe{Name: "planes", DType: d, Format: d.String(), Group: group, fields: fields}
 }

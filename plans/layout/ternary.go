@@ -8,7 +8,7 @@ import "github.com/zincc-dev/zincc/ir"
 // of which plane h has the upper four bits and plane l the lowest. Multiplied by 3, every other byte of a word makes a
 // digit and the fraction that is left. Nibbles and bits lie such that a kernel moves those of two fractions at once.
 func ternary() Recipe {
-	return Recipe{Name: "packed", DType: ir.TQ1_0, Format: ir.TQ1_0.String(), Group: 32, restore: restoreTernary, fields: []field{
+	return Recipe{Name: "packed", DType: ir.TQ1_0, Format: ir.TQ1_0.String(), Group: 32, fields: []field{
 		ofDigits("q", 32, func(dst, q []byte, run int) {
 			for k, dst := 0, dst[4*run:]; k < 4; k++ {
 				dst[k] = fraction(8, q[k], q[8+k], q[16+k], q[24+k], q[28+k])
@@ -68,34 +68,4 @@ func fraction(bits int, digits ...byte) byte {
 		n, of = 3*n+int(d), 3*of
 	}
 	return byte((n<<bits + of - 1) / of)
-}
-
-func restoreTernary(_ Recipe, block []byte, part func(i int) []byte) {
-	var q [256]byte
-	fives, nibbles, bits := part(0), part(1), part(2)
-	for run := range 8 {
-		for k := range 4 {
-			x := fives[4*run+k]
-			threes := nibbles[2*run+nibbleOf[k]/2]>>(nibbleOf[k]%2*4)&15<<4 | bits[run/2]>>(bitOf[k]+run%2*4)&1<<3
-			for i := range 8 {
-				from := &x
-				if i == 1 || i == 3 || i == 5 {
-					from = &threes
-				}
-				q[32*run+4*i+k], *from = byte(uint16(*from)*3>>8), *from*3
-			}
-		}
-	}
-	rest := q[:]
-	for _, p := range ternaryParts {
-		for k := range p.bytes {
-			var own [5]byte
-			for i := range p.digits {
-				own[i] = rest[i*p.bytes+k]
-			}
-			block[p.from+k] = fraction(8, own[:]...)
-		}
-		rest = rest[p.bytes*p.digits:]
-	}
-	copy(block[52:], part(3))
 }
