@@ -79,53 +79,27 @@ func (c *compiler) values(u *union, above map[*union]bool) (n int, known bool) {
 		}
 		if a.types&isArray != 0 {
 			d := c.array(u, a)
-			if len(d.some) > 0 {
-				few++
-				continue
-			}
-			if d.max < 0 && c.inhabited(d.rest) && d.repeats == anyRepeats {
+			switch c.arrayValues(d, above) {
+			case many:
 				return lex.Many, true
-			}
-			for i := 0; (d.max < 0 || i < d.max) && i <= len(d.prefix); i++ {
-				if m, ok := c.values(d.element(i), above); m == lex.Many && ok {
-					return m, true
-				}
-			}
-			if d.completes(d.begin()) {
+			case several:
 				few++
-				if d.max == 0 {
-					n++
-					few--
-				}
+			case single:
+				n++
+			}
+			if len(d.some) > 0 {
+				continue
 			}
 		}
 		if a.types&isObject != 0 {
-			d := c.object(u, a)
-			s := d.state("", 0, 0)
-			if !s.completes() {
-				continue
-			}
-			if s.look(); s.any && c.pool.Words(s.other) == lex.Many {
+			switch c.objectValues(c.object(u, a), above) {
+			case many:
 				return lex.Many, true
-			}
-			many := false
-			for i := range d.names {
-				if s.adds[i] {
-					s.next(i, nil, func(u *union, _ *objectState) bool {
-						m, ok := c.values(u, above)
-						many = many || m == lex.Many && ok
-						return !many
-					})
-				}
-			}
-			if many {
-				return lex.Many, true
-			}
-			if len(d.names) == 0 || d.max == 0 {
+			case several:
+				few++
+			case single:
 				n++
-				continue
 			}
-			few++
 		}
 	}
 	if t := c.pool.Or(texts...); c.pool.Live(t) {
@@ -138,6 +112,64 @@ func (c *compiler) values(u *union, above map[*union]bool) (n int, known bool) {
 	}
 	n = min(lex.Many, n+len(numbers))
 	return n, few == 0 || n == lex.Many
+}
+
+// amount is how many values there are, as far as counting goes.
+type amount uint8
+
+const (
+	none amount = iota
+	single
+	several // but not many
+	many
+)
+
+func (c *compiler) arrayValues(d *arrayDef, above map[*union]bool) amount {
+	if len(d.some) > 0 {
+		return several
+	}
+	if d.max < 0 && c.inhabited(d.rest) && d.repeats == anyRepeats {
+		return many
+	}
+	for i := 0; (d.max < 0 || i < d.max) && i <= len(d.prefix); i++ {
+		if m, ok := c.values(d.element(i), above); m == lex.Many && ok {
+			return many
+		}
+	}
+	switch {
+	case !d.completes(d.begin()):
+		return none
+	case d.max == 0:
+		return single
+	}
+	return several
+}
+
+func (c *compiler) objectValues(d *objectDef, above map[*union]bool) amount {
+	s := d.state("", 0, 0)
+	if !s.completes() {
+		return none
+	}
+	if s.look(); s.any && c.pool.Words(s.other) == lex.Many {
+		return many
+	}
+	endless := false
+	for i := range d.names {
+		if s.adds[i] {
+			s.next(i, nil, func(u *union, _ *objectState) bool {
+				m, ok := c.values(u, above)
+				endless = endless || m == lex.Many && ok
+				return !endless
+			})
+		}
+	}
+	switch {
+	case endless:
+		return many
+	case len(d.names) == 0 || d.max == 0:
+		return single
+	}
+	return several
 }
 
 // list adds the numbers of a set to a list; false if they have no end, or are many.

@@ -71,80 +71,110 @@ func (c *compiler) readArrays(n *node, base *alt) error {
 func (c *compiler) readObjects(n *node, base *alt) error {
 	o := &objects{max: -1}
 	said := false
-	if v := n.get("properties"); v != nil {
-		if v.kind != object {
-			return n.fail("properties", "want an object of schemas")
+	for _, k := range objectKeywords {
+		v := n.get(k.name)
+		if v == nil || n.draft < k.since {
+			continue
 		}
-		o.props = map[string]*node{}
-		for _, m := range v.members {
-			o.props[m.name] = c.doc.node(m.value, n, "properties/"+escapePointer(m.name))
-		}
-		said = true
-	}
-	if v := n.get("patternProperties"); v != nil {
-		if v.kind != object {
-			return n.fail("patternProperties", "want an object of schemas")
-		}
-		for _, m := range v.members {
-			t, err := c.pattern(n, "patternProperties", m.name)
-			if err != nil {
-				return err
-			}
-			o.patterns = append(o.patterns, pattern{Term: t, node: c.doc.node(m.value, n, "patternProperties/"+escapePointer(m.name))})
-		}
-		said = true
-	}
-	if v := n.get("additionalProperties"); v != nil {
-		o.extra, said = c.doc.node(v, n, "additionalProperties"), true
-	}
-	if v := n.get("propertyNames"); v != nil && n.draft >= draft6 {
-		o.names, said = c.doc.node(v, n, "propertyNames"), true
-	}
-	if v := n.get("required"); v != nil && !(n.draft == draft4 && v.kind != array) {
-		names, err := n.strings("required", v)
+		says, err := k.read(c, n, o, v)
 		if err != nil {
 			return err
 		}
-		o.required, said = names, true
-	}
-	for _, key := range []string{"dependentRequired", "dependencies"} {
-		v := n.get(key)
-		if v == nil || key == "dependentRequired" && n.draft < draft2019 {
-			continue
-		}
-		if v.kind != object {
-			return n.fail(key, "want an object")
-		}
-		for _, m := range v.members {
-			if key == "dependencies" && m.kind != array {
-				continue // dependent reads it
-			}
-			names, err := n.strings(key, m.value)
-			if err != nil {
-				return err
-			}
-			if o.needs == nil {
-				o.needs = map[string][]string{}
-			}
-			o.needs[m.name], said = append(o.needs[m.name], names...), true
-		}
-	}
-	for _, b := range []struct {
-		name string
-		to   *int
-	}{{"minProperties", &o.min}, {"maxProperties", &o.max}} {
-		if v := n.get(b.name); v != nil {
-			var err error
-			if *b.to, err = n.count(b.name, v); err != nil {
-				return err
-			}
-			said = true
-		}
+		said = said || says
 	}
 	if said {
 		base.obj = append(base.obj, o)
 	}
 	return nil
+}
+
+// objectKeywords are those that speak of objects, with the first draft that has them. read takes the value into o, and
+// reports whether it says anything.
+var objectKeywords = []struct {
+	name  string
+	since draft
+	read  func(c *compiler, n *node, o *objects, v *value) (says bool, err error)
+}{
+	{"properties", 0, (*compiler).readProperties},
+	{"patternProperties", 0, (*compiler).readPatterns},
+	{"additionalProperties", 0, func(c *compiler, n *node, o *objects, v *value) (bool, error) {
+		o.extra = c.doc.node(v, n, "additionalProperties")
+		return true, nil
+	}},
+	{"propertyNames", draft6, func(c *compiler, n *node, o *objects, v *value) (bool, error) {
+		o.names = c.doc.node(v, n, "propertyNames")
+		return true, nil
+	}},
+	{"required", 0, (*compiler).readRequired},
+	{"dependentRequired", draft2019, func(_ *compiler, n *node, o *objects, v *value) (bool, error) {
+		return readNeeds(n, o, v, "dependentRequired")
+	}},
+	{"dependencies", 0, func(_ *compiler, n *node, o *objects, v *value) (bool, error) {
+		return readNeeds(n, o, v, "dependencies")
+	}},
+	{"minProperties", 0, func(_ *compiler, n *node, o *objects, v *value) (says bool, err error) {
+		o.min, err = n.count("minProperties", v)
+		return true, err
+	}},
+	{"maxProperties", 0, func(_ *compiler, n *node, o *objects, v *value) (says bool, err error) {
+		o.max, err = n.count("maxProperties", v)
+		return true, err
+	}},
+}
+
+func (c *compiler) readProperties(n *node, o *objects, v *value) (bool, error) {
+	if v.kind != object {
+		return false, n.fail("properties", "want an object of schemas")
+	}
+	o.props = map[string]*node{}
+	for _, m := range v.members {
+		o.props[m.name] = c.doc.node(m.value, n, "properties/"+escapePointer(m.name))
+	}
+	return true, nil
+}
+
+func (c *compiler) readPatterns(n *node, o *objects, v *value) (bool, error) {
+	if v.kind != object {
+		return false, n.fail("patternProperties", "want an object of schemas")
+	}
+	for _, m := range v.members {
+		t, err := c.pattern(n, "patternProperties", m.name)
+		if err != nil {
+			return false, err
+		}
+		o.patterns = append(o.patterns, pattern{Term: t, node: c.doc.node(m.value, n, "patternProperties/"+escapePointer(m.name))})
+	}
+	return true, nil
+}
+
+func (c *compiler) readRequired(n *node, o *objects, v *value) (bool, error) {
+	if n.draft == draft4 && v.kind != array {
+		return false, nil
+	}
+	names, err := n.strings("required", v)
+	o.required = names
+	return true, err
+}
+
+// readNeeds reads which names others need beside them.
+func readNeeds(n *node, o *objects, v *value, key string) (says bool, err error) {
+	if v.kind != object {
+		return false, n.fail(key, "want an object")
+	}
+	for _, m := range v.members {
+		if key == "dependencies" && m.value.kind != array {
+			continue // dependent reads it
+		}
+		names, err := n.strings(key, m.value)
+		if err != nil {
+			return false, err
+		}
+		if o.needs == nil {
+			o.needs = map[string][]string{}
+		}
+		o.needs[m.name], says = append(o.needs[m.name], names...), true
+	}
+	return says, nil
 }
 
 // strings reads an array of strings.

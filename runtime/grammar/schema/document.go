@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"iter"
 	"net/url"
 	"strconv"
 	"strings"
@@ -98,16 +99,40 @@ func (d *document) enter(v *value, path, base string, version draft, parent *nod
 		d.add(v, path, base, version)
 		return nil
 	}
-	if s := v.get("$schema"); s != nil && s.kind == str {
-		name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(s.text, "https://"), "http://"), "#")
-		known, ok := drafts[name]
-		if !ok && parent == nil {
-			return (&node{path: path}).refuse("$schema", "is none of drafts 4, 6, 7, 2019-09 and 2020-12: "+quote(s.text))
-		}
-		if ok {
-			version = known
+	version, err := draftOf(v, path, version, parent == nil)
+	if err != nil {
+		return err
+	}
+	base = d.identify(v, base, version, parent == nil)
+	d.anchor(v, base, version)
+	n := d.add(v, path, base, version)
+	for key, c := range schemasIn(v) {
+		if err := d.enter(c, path+"/"+key, base, version, n); err != nil {
+			return err
 		}
 	}
+	return nil
+}
+
+// draftOf is the draft that v states, else that of what is around it. A root must state a known one, if any.
+func draftOf(v *value, path string, around draft, root bool) (draft, error) {
+	s := v.get("$schema")
+	if s == nil || s.kind != str {
+		return around, nil
+	}
+	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(s.text, "https://"), "http://"), "#")
+	known, ok := drafts[name]
+	switch {
+	case ok:
+		return known, nil
+	case root:
+		return around, (&node{path: path}).refuse("$schema", "is none of drafts 4, 6, 7, 2019-09 and 2020-12: "+quote(s.text))
+	}
+	return around, nil
+}
+
+// identify notes the id of v, by which others refer to it, and returns the base of what is in v.
+func (d *document) identify(v *value, base string, version draft, root bool) string {
 	idName := "$id"
 	if version == draft4 {
 		idName = "id"
@@ -117,24 +142,28 @@ func (d *document) enter(v *value, path, base string, version draft, parent *nod
 	if old && v.get("$ref") != nil {
 		id = nil
 	}
-	if id != nil && id.kind == str {
-		switch {
-		case old && strings.HasPrefix(id.text, "#"):
-			d.anchors[base+id.text] = v
-		default:
-			u := resolve(base, id.text)
-			name, fragment, _ := strings.Cut(u, "#")
-			if name != base || parent == nil {
-				d.ids[name] = v
-				base = name
-			}
-			if old && fragment != "" {
-				d.anchors[name+"#"+fragment] = v
-			}
-		}
+	if id == nil || id.kind != str {
+		return base
 	}
+	if old && strings.HasPrefix(id.text, "#") {
+		d.anchors[base+id.text] = v
+		return base
+	}
+	name, fragment, _ := strings.Cut(resolve(base, id.text), "#")
+	if name != base || root {
+		d.ids[name] = v
+		base = name
+	}
+	if old && fragment != "" {
+		d.anchors[name+"#"+fragment] = v
+	}
+	return base
+}
+
+// anchor notes the anchors of v.
+func (d *document) anchor(v *value, base string, version draft) {
 	for _, key := range []string{"$anchor", "$dynamicAnchor"} {
-		if a := v.get(key); !old && a != nil && a.kind == str {
+		if a := v.get(key); version > draft7 && a != nil && a.kind == str {
 			d.anchors[base+"#"+a.text] = v
 			if key == "$dynamicAnchor" && version >= draft2020 {
 				d.note(a.text, base, v)
@@ -144,33 +173,37 @@ func (d *document) enter(v *value, path, base string, version draft, parent *nod
 	if a := v.get("$recursiveAnchor"); a != nil && a.kind == yes && version == draft2019 {
 		d.note("", base, v)
 	}
-	n := d.add(v, path, base, version)
-	for _, key := range oneSchema {
-		if c := v.get(key); c != nil && c.kind == object {
-			if err := d.enter(c, path+"/"+key, base, version, n); err != nil {
-				return err
+}
+
+// schemasIn goes through the schemas right in v, by their paths from there.
+func schemasIn(v *value) iter.Seq2[string, *value] {
+	of := func(key string, kind kind) *value {
+		if c := v.get(key); c != nil && c.kind == kind {
+			return c
+		}
+		return &value{}
+	}
+	return func(yield func(string, *value) bool) {
+		for _, key := range oneSchema {
+			if c := of(key, object); c.kind == object && !yield(key, c) {
+				return
 			}
 		}
-	}
-	for _, key := range manySchemas {
-		if c := v.get(key); c != nil && c.kind == array {
-			for i, s := range c.list {
-				if err := d.enter(s, path+"/"+key+"/"+strconv.Itoa(i), base, version, n); err != nil {
-					return err
+		for _, key := range manySchemas {
+			for i, s := range of(key, array).list {
+				if !yield(key+"/"+strconv.Itoa(i), s) {
+					return
+				}
+			}
+		}
+		for _, key := range named {
+			for _, m := range of(key, object).members {
+				if !yield(key+"/"+escapePointer(m.name), m.value) {
+					return
 				}
 			}
 		}
 	}
-	for _, key := range named {
-		if c := v.get(key); c != nil && c.kind == object {
-			for _, m := range c.members {
-				if err := d.enter(m.value, path+"/"+key+"/"+escapePointer(m.name), base, version, n); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // node returns the node of a schema within another one, at a place of it.

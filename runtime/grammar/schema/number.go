@@ -395,42 +395,9 @@ func (n *numbers) spans(text string) string {
 		return v.Quo(v, new(big.Rat).SetInt(power(int(-e))))
 	}
 	if n.listed {
-		out := ""
-		var found []int64
-		for _, v := range n.values {
-			if v.Sign() == digits.Sign() {
-				e := magnitude(v) - magnitude(at(0))
-				for d := e - 1; d <= e+1; d++ {
-					if at(d).Cmp(v) == 0 && d >= least && d <= most {
-						found = append(found, d)
-					}
-				}
-			}
-		}
-		for _, e := range found {
-			out += span(e, e)
-		}
-		return out
+		return n.listedSpans(digits.Sign(), least, most, at)
 	}
-	lo, hi := least, most
-	near, far := n.lo, n.hi // by size
-	if digits.Sign() < 0 {
-		near, far = n.hi, n.lo
-	}
-	switch {
-	case far == nil:
-	case far.Sign() != digits.Sign():
-		return ""
-	default:
-		for hi = magnitude(far) - magnitude(at(0)) + 2; !n.bounded(at(hi), true); hi-- {
-		}
-		hi = min(hi, most)
-	}
-	if near != nil && near.Sign() == digits.Sign() {
-		for lo = magnitude(near) - magnitude(at(0)) - 2; !n.bounded(at(lo), false); lo++ {
-		}
-		lo = max(lo, least)
-	}
+	lo, hi := n.boundedSpan(digits.Sign(), least, most, at)
 	if n.mult != nil {
 		q := new(big.Rat).Quo(at(0), n.mult)
 		e, ok := tens(q)
@@ -452,6 +419,48 @@ func (n *numbers) spans(text string) string {
 		out += span(e[0], e[1])
 	}
 	return out
+}
+
+// listedSpans are the spans of exponents that make numbers of the list, from least to most.
+func (n *numbers) listedSpans(sign int, least, most int64, at func(e int64) *big.Rat) string {
+	out := ""
+	for _, v := range n.values {
+		if v.Sign() != sign {
+			continue
+		}
+		e := magnitude(v) - magnitude(at(0))
+		for d := e - 1; d <= e+1; d++ {
+			if at(d).Cmp(v) == 0 && d >= least && d <= most {
+				out += span(d, d)
+			}
+		}
+	}
+	return out
+}
+
+// boundedSpan is the span of exponents that make numbers within the bounds, from least to most; empty, with lo > hi, if
+// all numbers of the sign are beyond them.
+func (n *numbers) boundedSpan(sign int, least, most int64, at func(e int64) *big.Rat) (lo, hi int64) {
+	lo, hi = least, most
+	near, far := n.lo, n.hi // by size
+	if sign < 0 {
+		near, far = n.hi, n.lo
+	}
+	switch {
+	case far == nil:
+	case far.Sign() != sign:
+		return 1, 0
+	default:
+		for hi = magnitude(far) - magnitude(at(0)) + 2; !n.bounded(at(hi), true); hi-- {
+		}
+		hi = min(hi, most)
+	}
+	if near != nil && near.Sign() == sign {
+		for lo = magnitude(near) - magnitude(at(0)) - 2; !n.bounded(at(lo), false); lo++ {
+		}
+		lo = max(lo, least)
+	}
+	return lo, hi
 }
 
 func span(lo, hi int64) string {

@@ -44,11 +44,37 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 	}
 	d := &objectDef{c: c, rules: a.obj, max: -1, states: map[objectKey]*objectState{}, unions: map[string]*union{}}
 	u.objects[a] = d
+	required := d.gather()
+	d.relate()
+	// Answers have no names that no schema knows, unless one speaks of such, or minProperties wants more members.
+	spoken := slices.ContainsFunc(a.obj, func(r *objects) bool { return r.extra != nil || r.names != nil && len(r.props) == 0 })
+	d.closed = !c.o.Documents && !spoken && d.ruled == 0 && len(d.names) > 0 && d.min <= required && d.known()
+	shut := slices.ContainsFunc(a.obj, func(r *objects) bool { return r.extra != nil && r.extra.kind == no })
+	c.open = c.open || !d.closed && !shut || len(d.patterns) > 0
+	if c.o.Notation == Gemma {
+		if !d.closed && !shut || len(d.patterns) > 0 { // a name would be known at its end
+			panic(&Error{Keyword: "additionalProperties", Path: c.at.path, Problem: unnamedInGemma, Refused: true})
+		}
+		for i, name := range d.names {
+			d.named[i] = d.named[i] && bareName(name, ":")
+		}
+	}
+	if len(d.patterns) == 0 {
+		c.valueUnion(d, nil) // so that it is looked at before the first token
+	} else {
+		d.kinds()
+	}
+	d.want()
+	return d
+}
+
+// gather takes bounds, patterns and names from all rules, and returns how many names are required.
+func (d *objectDef) gather() (required int) {
 	var names []string
-	required := map[string]bool{}
-	for _, r := range a.obj {
+	musts := map[string]bool{}
+	for _, r := range d.rules {
 		for _, name := range r.required {
-			required[name] = true
+			musts[name] = true
 		}
 		for name := range r.props {
 			names = append(names, name)
@@ -59,7 +85,7 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 		}
 		d.patterns = append(d.patterns, r.patterns...)
 		d.some = append(d.some, r.some...)
-		names = append(names, c.few(r)...)
+		names = append(names, d.c.few(r)...)
 		d.min = max(d.min, r.min)
 		if r.max >= 0 && (d.max < 0 || r.max < d.max) {
 			d.max = r.max
@@ -71,13 +97,18 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 		panic(&lex.LimitError{What: "more than 8 schemas of which a member must be"})
 	}
 	d.names = sortedNames(names)
+	return len(musts)
+}
+
+// relate says of each name what its values are, whether it may be there, and which others must be then.
+func (d *objectDef) relate() {
 	d.needs = make([][]int, len(d.names))
 	for i, name := range d.names {
-		d.values = append(d.values, c.valueOf(d.rules, name))
+		d.values = append(d.values, d.c.valueOf(d.rules, name))
 		d.named = append(d.named, true)
-		for _, r := range a.obj {
+		for _, r := range d.rules {
 			if r.names != nil && d.named[i] {
-				d.named[i] = c.nameHolds(r.names, name)
+				d.named[i] = d.c.nameHolds(r.names, name)
 			}
 			if slices.Contains(r.required, name) {
 				d.must = d.must.with(i)
@@ -88,31 +119,20 @@ func (c *compiler) object(u *union, a *alt) *objectDef {
 			}
 		}
 	}
-	// Answers have no names that no schema knows, unless one speaks of such, or minProperties wants more members.
-	spoken := slices.ContainsFunc(a.obj, func(r *objects) bool { return r.extra != nil || r.names != nil && len(r.props) == 0 })
-	d.closed = !c.o.Documents && !spoken && d.ruled == 0 && len(d.names) > 0 && d.min <= len(required) && d.known()
-	shut := slices.ContainsFunc(a.obj, func(r *objects) bool { return r.extra != nil && r.extra.kind == no })
-	c.open = c.open || !d.closed && !shut || len(d.patterns) > 0
-	if c.o.Notation == Gemma && (!d.closed && !shut || len(d.patterns) > 0) { // a name would be known at its end
-		panic(&Error{Keyword: "additionalProperties", Path: c.at.path, Problem: unnamedInGemma, Refused: true})
+}
+
+// want lists the values by which members are what some must be.
+func (d *objectDef) want() {
+	if len(d.some) == 0 {
+		return
 	}
-	for i, name := range d.names {
-		d.named[i] = d.named[i] && (c.o.Notation != Gemma || bareName(name, ":"))
+	take := func(u *union, _ uint8) bool { d.wanted = append(d.wanted, u); return true }
+	for i := range d.names {
+		d.ways(i, nil, 0, take)
 	}
-	if len(d.patterns) == 0 {
-		c.valueUnion(d, nil) // so that it is looked at before the first token
-	} else {
-		d.kinds()
+	for _, k := range d.kinds() {
+		d.ways(-1, k.matches, 0, take)
 	}
-	if len(d.some) > 0 {
-		for i := range d.names {
-			d.ways(i, nil, 0, func(u *union, _ uint8) bool { d.wanted = append(d.wanted, u); return true })
-		}
-		for _, k := range d.kinds() {
-			d.ways(-1, k.matches, 0, func(u *union, _ uint8) bool { d.wanted = append(d.wanted, u); return true })
-		}
-	}
-	return d
 }
 
 // prepare works out which names may come. It needs to know what is inhabited, so it comes when all unions are there.
