@@ -25,6 +25,8 @@ func blockOf(line string, ended bool) block {
 	more := alone && !ended // what follows the run decides
 	blank := !alone && (text[run] == ' ' || text[run] == '\t')
 	switch c := text[0]; {
+	case strings.IndexByte("-*_+", c) >= 0:
+		return listOrRule(c, indent, run, alone, blank, more)
 	case c == '`' || c == '~':
 		if run >= 3 && (c == '~' || !strings.Contains(text[run:], "`")) {
 			return block{fence: text[:run]}
@@ -40,14 +42,22 @@ func blockOf(line string, ended bool) block {
 			n++
 		}
 		return block{wait: len(text) == 1 && !ended, marker: n}
-	case strings.IndexByte("-*_", c) >= 0 && alone && run >= 3:
-		return block{wait: more, whole: true}
-	case strings.IndexByte("-*+", c) >= 0 && run == 1 && blank:
-		return block{marker: indent + 2}
-	case strings.IndexByte("-*_", c) >= 0 || c == '+' && run == 1:
-		return block{wait: more}
 	}
 	return numbered(text, indent, ended)
+}
+
+// listOrRule is what begins with run characters c, of which lists or lines across the page are made. They are alone, or
+// a blank follows them, or more may come that decides.
+func listOrRule(c byte, indent, run int, alone, blank, more bool) block {
+	switch {
+	case c != '+' && alone && run >= 3:
+		return block{wait: more, whole: true}
+	case c != '_' && run == 1 && blank:
+		return block{marker: indent + 2}
+	case c == '+' && run > 1:
+		return block{}
+	}
+	return block{wait: more}
 }
 
 // numbered is the block of a line that may begin with a number.

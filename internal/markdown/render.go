@@ -165,16 +165,7 @@ func (r *Renderer) marker(c byte, all bool) int {
 	s := r.style
 	switch {
 	case c == '`':
-		switch {
-		case s.code == 0:
-			s.code = n
-			r.shift(r.held[:n], s)
-		case s.code == n:
-			s.code = 0
-			r.shift(r.held[:n], s)
-		default:
-			r.add(r.held[:n])
-		}
+		r.ticks(n)
 		return n
 	case s.code > 0:
 		r.add(r.held[:n])
@@ -203,6 +194,21 @@ func (r *Renderer) marker(c byte, all bool) int {
 	}
 	r.shift(r.held[:n], s)
 	return n
+}
+
+// ticks takes n of them, which begin code, or end what as many began.
+func (r *Renderer) ticks(n int) {
+	s := r.style
+	switch s.code {
+	case 0:
+		s.code = n
+	case n:
+		s.code = 0
+	default:
+		r.add(r.held[:n])
+		return
+	}
+	r.shift(r.held[:n], s)
 }
 
 // wordRune tells whether a marker beside c is within a word.

@@ -12,66 +12,88 @@ const white = " \t\r\n"
 // value finds the end of the JSON value at s[i:]. If the text may go on, end is the
 // length of s and whole is false; ok is false if it cannot be JSON.
 func value(s string, i int) (end int, whole, ok bool) {
-	var open []byte   // brackets to be closed
-	expect := byte(0) // ':' or ',' before the next value; 0: a value
-	for i < len(s) {
-		c := s[i]
-		if strings.IndexByte(white, c) >= 0 {
-			i++
+	r := &jsonReader{s: s, i: i}
+	for r.i < len(s) {
+		if strings.IndexByte(white, s[r.i]) >= 0 {
+			r.i++
 			continue
 		}
-		inObject := len(open) > 0 && open[len(open)-1] == '}'
+		ended, whole, ok := r.next(s[r.i])
 		switch {
-		case c == '{' || c == '[':
-			if expect != 0 || len(open) > 100 {
-				return i, false, false
-			}
-			open = append(open, c+2)
-			i++
-			if i, expect = skip(s, i), 0; c == '{' {
-				expect = 'k'
-			}
-			if i < len(s) && s[i] == open[len(open)-1] {
-				expect = ','
-			}
+		case !ok || !whole:
+			return r.i, false, ok
+		case !ended:
 			continue
-		case c == '}' || c == ']':
-			if len(open) == 0 || open[len(open)-1] != c || expect != ',' {
-				return i, false, false
-			}
-			open = open[:len(open)-1]
-			i++
-		case c == ',' && expect == ',' && len(open) > 0:
-			i++
-			if expect = 0; inObject {
-				expect = 'k'
-			}
-			continue
-		case c == ':' && expect == ':':
-			i++
-			expect = 0
-			continue
-		case expect == 'k':
-			if c != '"' {
-				return i, false, false
-			}
-			if i, whole, ok = str(s, i); !whole {
-				return i, false, ok
-			}
-			expect = ':'
-			continue
-		case expect != 0:
-			return i, false, false
-		default:
-			if i, whole, ok = scalar(s, i); !whole {
-				return i, false, ok
-			}
 		}
-		if expect = ','; len(open) == 0 {
-			return i, true, true
+		if r.expect = ','; len(r.open) == 0 {
+			return r.i, true, true
 		}
 	}
 	return len(s), false, true
+}
+
+// jsonReader is in the middle of a value.
+type jsonReader struct {
+	s      string
+	i      int
+	open   []byte // brackets to be closed
+	expect byte   // ':' or ',' before the next value, 'k' for a key; 0: a value
+}
+
+// next reads what begins with c: a bracket, a separator, a key or a scalar. A value has ended behind it, or not; it is
+// whole unless the text ends in it.
+func (r *jsonReader) next(c byte) (ended, whole, ok bool) {
+	inside := len(r.open) > 0
+	switch {
+	case c == '{' || c == '[':
+		return false, true, r.enter(c)
+	case c == '}' || c == ']':
+		if !inside || r.open[len(r.open)-1] != c || r.expect != ',' {
+			return false, false, false
+		}
+		r.open = r.open[:len(r.open)-1]
+		r.i++
+		return true, true, true
+	case c == ',' && r.expect == ',' && inside:
+		r.i++
+		if r.expect = 0; r.open[len(r.open)-1] == '}' {
+			r.expect = 'k'
+		}
+		return false, true, true
+	case c == ':' && r.expect == ':':
+		r.i++
+		r.expect = 0
+		return false, true, true
+	case r.expect == 'k':
+		if c != '"' {
+			return false, false, false
+		}
+		if r.i, whole, ok = str(r.s, r.i); whole {
+			r.expect = ':'
+		}
+		return false, whole, ok
+	case r.expect != 0:
+		return false, false, false
+	}
+	r.i, whole, ok = scalar(r.s, r.i)
+	return true, whole, ok
+}
+
+// enter opens an object or an array, which may end at once.
+func (r *jsonReader) enter(c byte) bool {
+	if r.expect != 0 || len(r.open) > 100 {
+		return false
+	}
+	closing := c + 2
+	r.open = append(r.open, closing)
+	r.i++
+	if r.i, r.expect = skip(r.s, r.i), 0; c == '{' {
+		r.expect = 'k'
+	}
+	if r.i < len(r.s) && r.s[r.i] == closing {
+		r.expect = ','
+	}
+	return true
 }
 
 // skip passes white space.

@@ -61,25 +61,33 @@ func (p *parser) escaped() (lex.Set, error) {
 			return one(r)
 		}
 	case c == 'p' || c == 'P':
-		name, _, ok := strings.Cut(strings.TrimPrefix(rest, "{"), "}")
-		if ok && strings.HasPrefix(rest, "{") {
-			set := property(name)
-			if set == nil && p.syntax && knownProperty(name) {
-				set = lex.All()
+		if set := p.property(rest); set != nil {
+			if c == 'P' {
+				set = set.Not()
 			}
-			if set != nil {
-				p.at += len(name) + 2
-				if c == 'P' {
-					set = set.Not()
-				}
-				return set, nil
-			}
+			return set, nil
 		}
 		p.at = from
 		return nil, p.fail("an unknown property of characters")
 	}
 	p.at = from
 	return nil, p.fail("an escape that ECMAScript does not have")
+}
+
+// property reads the name of a property in braces; nil if it is unknown.
+func (p *parser) property(rest string) lex.Set {
+	name, _, ok := strings.Cut(strings.TrimPrefix(rest, "{"), "}")
+	if !ok || !strings.HasPrefix(rest, "{") {
+		return nil
+	}
+	set := property(name)
+	if set == nil && p.syntax && knownProperty(name) {
+		set = lex.All()
+	}
+	if set != nil {
+		p.at += len(name) + 2
+	}
+	return set
 }
 
 // hex reads n hexadecimal digits.

@@ -63,32 +63,40 @@ type exponents struct {
 const hugeExponent = 1 << 40
 
 func (n *numbers) Step(k lex.Key, b byte) (lex.Key, bool) {
-	isDigit := '0' <= b && b <= '9'
 	if k.Phase >= atExponent {
 		return n.exponent(k, b)
 	}
 	text, _ := k.P.(string)
 	switch {
+	case '0' <= b && b <= '9':
+		return n.digit(k, text, b)
 	case b == '-' && k.Phase == atSign:
 		return n.mantissa(text+"-", atDigit)
-	case b == '0' && k.Phase <= atDigit:
-		return n.mantissa(text+"0", atZero)
-	case isDigit && n.long(k, text):
-	case isDigit && (k.Phase <= atDigit || k.Phase == inWhole):
-		return n.mantissa(text+string(b), inWhole)
 	case b == '.' && (k.Phase == atZero || k.Phase == inWhole):
 		if n.whole() {
 			return k, false
 		}
 		return n.mantissa(text+".", atPoint)
-	case isDigit && (k.Phase == atPoint || k.Phase == inFraction):
-		return n.mantissa(text+string(b), inFraction)
 	case (b == 'e' || b == 'E') && (k.Phase == atZero || k.Phase == inWhole || k.Phase == inFraction):
 		if n.whole() || n.listed && !n.any {
 			return k, false
 		}
 		e := exponents{spans: n.spans(text), any: n.any}
 		return lex.Key{Phase: atExponent, P: e}, e.spans != ""
+	}
+	return k, false
+}
+
+// digit is Step of a digit before the exponent.
+func (n *numbers) digit(k lex.Key, text string, b byte) (lex.Key, bool) {
+	switch {
+	case b == '0' && k.Phase <= atDigit:
+		return n.mantissa(text+"0", atZero)
+	case n.long(k, text):
+	case k.Phase <= atDigit || k.Phase == inWhole:
+		return n.mantissa(text+string(b), inWhole)
+	case k.Phase == atPoint || k.Phase == inFraction:
+		return n.mantissa(text+string(b), inFraction)
 	}
 	return k, false
 }

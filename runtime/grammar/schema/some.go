@@ -89,67 +89,85 @@ func (s *objectState) leads(i int, matches []bool) (ok bool) {
 // that has done a part of what some ask for; and whether that is sure, as compiler.search does. It tries which members
 // do the rest.
 func (d *objectDef) satisfy(seen bits, n int, done uint8, has func(u *union) (ok, sure bool)) (ok, sure bool) {
-	sure = true
-	there := func(u *union) bool {
-		is, certain := has(u)
-		sure = sure && certain
-		return is
-	}
-	kinds := d.kinds()
-	others := make([]int, len(kinds)) // of each kind, how many names do something
-	left := 0
+	f := &fillers{objectDef: d, seen: seen, n: n, has: has, sure: true, kinds: d.kinds()}
+	f.others = make([]int, len(f.kinds))
 	if !d.closed {
-		for _, k := range kinds {
-			if there(k.value) {
-				left = min(lex.Many, left+d.c.pool.Words(k.names))
+		for _, k := range f.kinds {
+			if f.there(k.value) {
+				f.left = min(lex.Many, f.left+d.c.pool.Words(k.names))
 			}
 		}
-		left = min(lex.Many, max(0, left-(n-seen.count())))
+		f.left = min(lex.Many, max(0, f.left-(n-seen.count())))
 	}
-	tries := 0
-	var try func(used bits, more int, done uint8) bool
-	try = func(used bits, more int, done uint8) bool {
-		if tries++; tries > maxFills {
-			panic(&lex.LimitError{What: "members of which some must be valid by other schemas"})
-		}
-		if done == d.all() {
-			need := d.closure(joined(joined(d.must, seen), used))
-			size := n + more
-			for i := range d.names {
-				if need.has(i) && !seen.has(i) {
-					size++
-					if !d.named[i] || !used.has(i) && !there(d.values[i]) {
-						return false
-					}
-				}
-			}
-			return d.fill(need, size, max(0, left-more), func(i int) bool { return d.named[i] && there(d.values[i]) })
-		}
-		if d.max >= 0 && n+more+used.count() >= d.max {
-			return false
-		}
-		found := false
-		for i := range d.names {
-			if found || seen.has(i) || used.has(i) || !d.named[i] {
-				continue
-			}
-			d.ways(i, nil, done, func(u *union, now uint8) bool {
-				found = now != done && there(u) && try(used.with(i), more, now)
-				return !found
-			})
-		}
-		for j, k := range kinds {
-			if found || d.closed || more >= left || others[j] >= d.c.pool.Words(k.names) {
-				continue
-			}
-			others[j]++
-			d.ways(-1, k.matches, done, func(u *union, now uint8) bool {
-				found = now != done && there(u) && try(used, more+1, now)
-				return !found
-			})
-			others[j]--
-		}
-		return found
+	return f.try("", 0, done), f.sure
+}
+
+// fillers looks for members that make some members what they must be.
+type fillers struct {
+	*objectDef
+	seen   bits
+	n      int // members that are there
+	has    func(u *union) (ok, sure bool)
+	sure   bool // nothing was left open
+	kinds  []nameKind
+	others []int // of each kind, how many names do something
+	left   int   // how many members of other names there may be
+	tries  int
+}
+
+// there reports whether u has a value.
+func (f *fillers) there(u *union) bool {
+	is, certain := f.has(u)
+	f.sure = f.sure && certain
+	return is
+}
+
+// try looks for more members than those used, and more of other names, until all that must be is done.
+func (f *fillers) try(used bits, more int, done uint8) bool {
+	if f.tries++; f.tries > maxFills {
+		panic(&lex.LimitError{What: "members of which some must be valid by other schemas"})
 	}
-	return try("", 0, done), sure
+	if done == f.all() {
+		return f.fits(used, more)
+	}
+	if f.max >= 0 && f.n+more+used.count() >= f.max {
+		return false
+	}
+	found := false
+	for i := range f.names {
+		if found || f.seen.has(i) || used.has(i) || !f.named[i] {
+			continue
+		}
+		f.ways(i, nil, done, func(u *union, now uint8) bool {
+			found = now != done && f.there(u) && f.try(used.with(i), more, now)
+			return !found
+		})
+	}
+	for j, k := range f.kinds {
+		if found || f.closed || more >= f.left || f.others[j] >= f.c.pool.Words(k.names) {
+			continue
+		}
+		f.others[j]++
+		f.ways(-1, k.matches, done, func(u *union, now uint8) bool {
+			found = now != done && f.there(u) && f.try(used, more+1, now)
+			return !found
+		})
+		f.others[j]--
+	}
+	return found
+}
+
+// fits reports whether the object can end with these members and those that they and the schema need.
+func (f *fillers) fits(used bits, more int) bool {
+	need := f.closure(joined(joined(f.must, f.seen), used))
+	size := f.n + more
+	for i := range f.names {
+		if need.has(i) && !f.seen.has(i) {
+			size++
+			if !f.named[i] || !used.has(i) && !f.there(f.values[i]) {
+				return false
+			}
+		}
+	}
+	return f.fill(need, size, max(0, f.left-more), func(i int) bool { return f.named[i] && f.there(f.values[i]) })
 }
