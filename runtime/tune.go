@@ -38,89 +38,127 @@ type TuneOptions struct {
 // the time of the chosen one, plus the difference of the whole entry with the candidate at all dispatches that compute
 // the same, divided by their number. After every three turns Tune drops the slower half of a site's candidates.
 func Tune(ctx context.Context, plan *plans.Plan, exec Executor, o TuneOptions) ([]CandidateTime, error) {
-	var list []*candidateTimes
-	at := map[[2]string]*candidateTimes{} // by site and candidate
-	copied := map[string]bool{}           // entries
+	t := &tuner{plan: plan, exec: exec, o: o, whole: &wholeTimes{plan: plan, exec: exec},
+		at: map[[2]string]*candidateTimes{}, copied: map[string]bool{}, own: map[string]int{}}
+	defer t.whole.free()
 	for _, e := range plan.Entries {
 		if name, is := tuning.Variant(e.Name); is {
-			copied[name] = true
+			t.copied[name] = true
 		}
 	}
-	if len(copied) == 0 {
+	if len(t.copied) == 0 {
 		return nil, fmt.Errorf("the plan has one kernel for each call site: compile it with --candidates")
 	}
-	var entries []int
-	own := map[string]int{} // entries that are no copies
-	candidate := func(entry, dispatch int) string { return plan.Program.Funcs[entry].Groups[dispatch].Call.Candidate }
-	whole := &wholeTimes{plan: plan, exec: exec}
-	defer whole.free()
 	for i := range plan.Entries {
-		e, f := &plan.Entries[i], plan.Program.Funcs[i]
-		name, isCopy := tuning.Variant(e.Name)
-		if !isCopy {
-			own[name] = i
-		}
-		if !copied[name] || o.Entry != "" && o.Entry != name {
-			continue
-		}
-		overlaps := whole.overlaps(e)
-		if !isCopy || !overlaps {
-			entries = append(entries, i)
-		}
-		for j := range e.Dispatches {
-			key := [2]string{tuning.SiteOf(f, f.Groups[j]), candidate(i, j)}
-			if at[key] == nil {
-				at[key] = &candidateTimes{CandidateTime: CandidateTime{tuning.Timing{Site: key[0], Candidate: key[1]}, e.Name, j}}
-				list = append(list, at[key])
-				if isCopy && overlaps {
-					if err := whole.add(&plan.Entries[own[name]], e, f, at[key], at[[2]string{key[0], candidate(own[name], j)}]); err != nil {
-						return nil, err
-					}
-				}
-			}
+		if err := t.add(i); err != nil {
+			return nil, err
 		}
 	}
-	if len(entries) == 0 {
+	if len(t.entries) == 0 {
 		return nil, fmt.Errorf("the plan has no candidates of an entry %q", o.Entry)
 	}
 	start := time.Now()
 	for round := 0; round <= tuneRounds || time.Since(start) < o.Budget; round++ {
-		for _, i := range entries {
-			e, f := &plan.Entries[i], plan.Program.Funcs[i]
-			times, err := Profile(ctx, plan, exec, e.Name, 0, min(o.Depth, plan.Header.Ctx-e.Rows), 1)
-			if err != nil {
-				return nil, err
-			}
-			if round == 0 {
-				continue // clocks rise, caches fill
-			}
-			name, isCopy := tuning.Variant(e.Name)
-			for j, t := range times {
-				if isCopy && candidate(i, j) == candidate(own[name], j) {
-					continue
-				}
-				c := at[[2]string{tuning.SiteOf(f, f.Groups[j]), candidate(i, j)}]
-				c.sum, c.count = c.sum+t.Time, c.count+1
-			}
-		}
-		if err := whole.turn(ctx, o.Depth); err != nil {
+		if err := t.round(ctx, round == 0); err != nil {
 			return nil, err
 		}
-		for _, c := range list {
-			c.turn()
-		}
 		if round > 0 && round%tuneRounds == 0 {
-			whole.halve()
+			t.whole.halve()
 		}
 		byTurns, byTime := float64(round+1)/(tuneRounds+1), float64(time.Since(start))/float64(max(1, o.Budget))
 		o.Progress(min(1, byTurns, byTime))
 	}
 	var times []CandidateTime
-	for _, c := range list {
+	for _, c := range t.list {
 		c.Micros = max(float64(c.median())/1e3, 0.001) // what noise makes less than nothing
 		times = append(times, c.CandidateTime)
 	}
 	return times, nil
+}
+
+// tuner times the candidates of a plan.
+type tuner struct {
+	plan    *plans.Plan
+	exec    Executor
+	o       TuneOptions
+	whole   *wholeTimes
+	list    []*candidateTimes
+	at      map[[2]string]*candidateTimes // by site and candidate
+	copied  map[string]bool               // entries that have copies
+	own     map[string]int                // entries that are no copies
+	entries []int                         // whose dispatches are timed
+}
+
+// candidate names that of a dispatch.
+func (t *tuner) candidate(entry, dispatch int) string {
+	return t.plan.Program.Funcs[entry].Groups[dispatch].Call.Candidate
+}
+
+// key is a dispatch's place among the times.
+func (t *tuner) key(entry, dispatch int) [2]string {
+	f := t.plan.Program.Funcs[entry]
+	return [2]string{tuning.SiteOf(f, f.Groups[dispatch]), t.candidate(entry, dispatch)}
+}
+
+// add lists the candidates of an entry, if they are to be timed. Of copies whose dispatches overlap whole steps are
+// timed.
+func (t *tuner) add(i int) error {
+	e, f := &t.plan.Entries[i], t.plan.Program.Funcs[i]
+	name, isCopy := tuning.Variant(e.Name)
+	if !isCopy {
+		t.own[name] = i
+	}
+	if !t.copied[name] || t.o.Entry != "" && t.o.Entry != name {
+		return nil
+	}
+	overlaps := t.whole.overlaps(e)
+	if !isCopy || !overlaps {
+		t.entries = append(t.entries, i)
+	}
+	for j := range e.Dispatches {
+		key := t.key(i, j)
+		if t.at[key] != nil {
+			continue
+		}
+		t.at[key] = &candidateTimes{CandidateTime: CandidateTime{tuning.Timing{Site: key[0], Candidate: key[1]}, e.Name, j}}
+		t.list = append(t.list, t.at[key])
+		if isCopy && overlaps {
+			own := t.own[name]
+			if err := t.whole.add(&t.plan.Entries[own], e, f, t.at[key], t.at[[2]string{key[0], t.candidate(own, j)}]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// round times each candidate once. In the first round clocks rise and caches fill: it does not count.
+func (t *tuner) round(ctx context.Context, first bool) error {
+	for _, i := range t.entries {
+		e := &t.plan.Entries[i]
+		times, err := Profile(ctx, t.plan, t.exec, e.Name, 0, min(t.o.Depth, t.plan.Header.Ctx-e.Rows), 1)
+		if err != nil {
+			return err
+		}
+		if first {
+			continue
+		}
+		name, isCopy := tuning.Variant(e.Name)
+		for j, took := range times {
+			if isCopy && t.candidate(i, j) == t.candidate(t.own[name], j) {
+				continue
+			}
+			c := t.at[t.key(i, j)]
+			c.sum, c.count = c.sum+took.Time, c.count+1
+		}
+	}
+	if err := t.whole.turn(ctx, t.o.Depth); err != nil {
+		return err
+	}
+	for _, c := range t.list {
+		c.turn()
+	}
+	return nil
 }
 
 // candidateTimes are the times of a candidate.

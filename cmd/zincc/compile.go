@@ -189,23 +189,28 @@ func (c *compileFlags) run(ctx context.Context, args []string) error {
 	}
 	bar.Done()
 	c.dialect.set(path, compiled.Plan)
-	digest, unrecorded, err := c.write(out, compiled.Plan)
-	if err != nil {
-		return err
-	}
 	own, err := frontend.Context(f)
 	if err != nil {
 		return err
 	}
-	report := codegen.NewReport(compiled.Plan, t, own, compiled.Times, out)
-	report.SHA256 = digest
-	if err := c.print(report, unrecorded); err != nil {
+	if err := c.finish(out, compiled, t, own); err != nil {
 		return err
 	}
 	if noText {
 		fmt.Fprintf(cli.Stderr, "zincc: %s: %s: the plan takes token ids only\n", path, text.ErrNone)
 	}
 	return nil
+}
+
+// finish writes the plan, and prints what was made of a model with a context of so many positions.
+func (c *compileFlags) finish(out string, compiled *codegen.Result, t *target.Target, own int) error {
+	digest, unrecorded, err := c.write(out, compiled.Plan)
+	if err != nil {
+		return err
+	}
+	report := codegen.NewReport(compiled.Plan, t, own, compiled.Times, out)
+	report.SHA256 = digest
+	return c.print(report, unrecorded)
 }
 
 // lastStage is the one to stop after.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"strconv"
 	"strings"
 	"time"
@@ -166,11 +167,15 @@ func (s *serveFlags) run(ctx context.Context, args []string) error {
 	case err = <-server.Lost():
 		err = fmt.Errorf("the device is lost: %w", err)
 	}
-	// The context is at its end; what follows has a time of its own.
+	return errors.Join(err, s.end(server, web))
+}
+
+// end lets requests end and closes the server. The context of run is at its end; this has a time of its own.
+func (s *serveFlags) end(server *api.Server, web *http.Server) error {
 	grace, stop := context.WithTimeout(context.Background(), s.drain)
 	defer stop()
 	s.log.Info("drain")
-	err = errors.Join(err, server.Drain(grace), s.events.close())
+	err := errors.Join(server.Drain(grace), s.events.close())
 	last, stopLast := context.WithTimeout(context.Background(), 250*time.Millisecond)
 	defer stopLast()
 	if web.Shutdown(last) != nil { // replies that nobody reads
