@@ -222,7 +222,11 @@ func (x *fake) run(e *plans.Entry, times int) error {
 					out = 0
 				}
 				logits := x.floats[e.Logits][out*len(x.plan.Vocab.Tokens):][:len(x.plan.Vocab.Tokens)]
-				x.ints[e.Next][out] = x.logits(int(at.Slot), int(at.Pos), logits)
+				next, err := x.logits(int(at.Slot), int(at.Pos), logits)
+				if err != nil {
+					return fmt.Errorf("%s, row %d: %w", e.Name, r, err)
+				}
+				x.ints[e.Next][out] = next
 				if e.Candidates != "" {
 					ir.Candidates(logits, x.ints[e.Candidates][out*ir.CandidateRow:][:ir.CandidateRow])
 				}
@@ -256,13 +260,6 @@ func (x *fake) put(slot, pos int, r row) error {
 			}
 		}
 		*at = r
-		x.slots[slot] = x.slots[slot][:0]
-		for p := range pos + 1 {
-			if at, err = x.inPool(slot, p); err != nil || at.token == fakeUnwritten {
-				return fmt.Errorf("position %d of slot %d, which nobody has written: %v", p, slot, err)
-			}
-			x.slots[slot] = append(x.slots[slot], *at)
-		}
 	} else {
 		x.slots[slot] = append(x.slots[slot][:pos], r)
 	}
@@ -287,6 +284,22 @@ func (x *fake) table() ir.PageTable {
 	return ir.PageTable{Entries: x.Pages, Each: k.Rows / k.Page, Page: k.Page}
 }
 
+// rowsTo returns the rows of a slot up to a position.
+func (x *fake) rowsTo(slot, pos int) ([]row, error) {
+	if x.pool == nil {
+		return x.slots[slot][:pos+1], nil
+	}
+	x.slots[slot] = x.slots[slot][:0]
+	for p := range pos + 1 {
+		at, err := x.inPool(slot, p)
+		if err != nil || at.token == fakeUnwritten {
+			return nil, fmt.Errorf("position %d of slot %d, which nobody has written: %v", p, slot, err)
+		}
+		x.slots[slot] = append(x.slots[slot], *at)
+	}
+	return x.slots[slot], nil
+}
+
 // inPool returns the row of a position.
 func (x *fake) inPool(slot, pos int) (*row, error) {
 	t := x.table()
@@ -298,12 +311,16 @@ func (x *fake) inPool(slot, pos int) (*row, error) {
 }
 
 // logits sets the logits behind a position and returns the largest one's token.
-func (x *fake) logits(slot, pos int, to []float32) int32 {
+func (x *fake) logits(slot, pos int, to []float32) (int32, error) {
+	rows, err := x.rowsTo(slot, pos)
+	if err != nil {
+		return 0, err
+	}
 	h := uint64(0)
 	if x.states != nil {
 		h = x.states[slot]
 	} else {
-		for _, r := range x.slots[slot][:pos+1] {
+		for _, r := range rows {
 			h = r.mix(h)
 		}
 	}
@@ -325,9 +342,9 @@ func (x *fake) logits(slot, pos int, to []float32) int32 {
 	if x.nan {
 		to[0] = to[0] - to[0]
 		to[0] /= to[0]
-		return 0
+		best = 0
 	}
-	return int32(best)
+	return int32(best), nil
 }
 
 func (x *fake) Ints(region string) ([]int32, error) {

@@ -2,6 +2,8 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -114,6 +116,141 @@ func TestWhoIsPutBack(t *testing.T) {
 				t.Errorf("%s: %d wait, for %v", c.name, st.Waiting, st.WaitingFor)
 			}
 			wait.Wait()
+		})
+	}
+}
+
+// book is what owners have sent, by owner: the model that cached tokens are held against.
+type book struct {
+	mu   sync.Mutex
+	sent map[string][][]int32
+}
+
+// send notes a prompt.
+func (b *book) send(owner string, prompt []int32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.sent[owner] = append(b.sent[owner], prompt)
+}
+
+// known is how many tokens of a prompt, at most, others of its owner began with that were sent beside it.
+func (b *book) known(owner string, prompt []int32) int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	most, self := 0, false
+	for _, other := range b.sent[owner] {
+		if !self && slices.Equal(other, prompt) {
+			self = true
+			continue
+		}
+		n := 0
+		for n < min(len(prompt)-1, len(other)) && prompt[n] == other[n] {
+			n++
+		}
+		most = max(most, n)
+	}
+	return most
+}
+
+// TestConversations has a few users hold 1,000 conversations: new ones behind system prompts that all owners have, forks
+// of earlier ones, also of another owner's, and further turns, in a pool that is too small for what runs at once. Each
+// answer is the one that its request gets alone; nothing is found that the owner has not sent before; in the end the
+// pool has all pages that slots do not hold. -short has a quarter of them.
+func TestConversations(t *testing.T) {
+	for _, k := range kinds {
+		if !k.pages {
+			continue
+		}
+		bubble(t, func(t *testing.T) {
+			const ctx, slots, users = 512, 8, 10
+			talks := 1000
+			if testing.Short() {
+				talks = 250
+			}
+			p := fakePlan(slots, ctx, k.recurrent)
+			toPagesOf(p, 64, 1+2*ctx/64)
+			if k.rings {
+				addRings(p)
+			}
+			x := newFake(p)
+			e, err := engine.New(p, x, fakeTokenizer(), engine.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			want := map[string]string{} // answers alone, by request
+			b := book{sent: map[string][][]int32{}}
+			var mu sync.Mutex
+			found := 0
+			one := func(r *rand.Rand) error {
+				var history []int32
+				owner := fmt.Sprint(r.IntN(4))
+				mu.Lock()
+				all := b.sent[fmt.Sprint(r.IntN(4))] // another owner's, maybe
+				if len(all) > 0 && r.IntN(2) > 0 {
+					fork := all[r.IntN(len(all))]
+					history = slices.Clone(fork[:1+r.IntN(len(fork))])
+				} else {
+					history = prompt(r.IntN(3), 100+r.IntN(100))
+				}
+				mu.Unlock()
+				for range 1 + r.IntN(3) {
+					history = append(history, prompt(3+r.IntN(60), 1+r.IntN(60))...)
+					q := engine.Request{Prompt: slices.Clone(history[:min(len(history), ctx-40)]), Max: 1 + r.IntN(40), TopLogprobs: -1, Owner: owner}
+					q.Turn = len(q.Prompt) - r.IntN(min(4, len(q.Prompt)))
+					b.send(owner, q.Prompt)
+					got := ask(context.Background(), e, q)
+					if most := b.known(owner, q.Prompt); got.err != nil || got.done.Usage.Cached > most {
+						return fmt.Errorf("owner %s: %d tokens are found, its requests have %d; %v", owner, got.done.Usage.Cached, most, got.err)
+					}
+					key := fmt.Sprint(q.Prompt, q.Max)
+					mu.Lock()
+					text, ok := want[key]
+					found += min(1, got.done.Usage.Cached)
+					mu.Unlock()
+					if !ok {
+						text = alone(p, engine.Options{}, false, q).text
+					}
+					if got.text != text {
+						return fmt.Errorf("%d tokens: %q, alone %q", len(q.Prompt), got.text, text)
+					}
+					mu.Lock()
+					want[key] = text
+					mu.Unlock()
+					history = append(q.Prompt, got.tokens...)
+				}
+				return nil
+			}
+			var wait sync.WaitGroup
+			for user := range users {
+				wait.Go(func() {
+					r := rand.New(rand.NewPCG(uint64(user), 1))
+					for range talks / users {
+						if err := one(r); err != nil {
+							t.Error(err)
+						}
+						time.Sleep(time.Duration(r.IntN(100)) * time.Millisecond)
+					}
+				})
+			}
+			wait.Wait()
+			st := e.Stats()
+			if c := st.Pages; c.Free+c.Held != c.Total || found < talks/10 || st.Preempted == 0 || st.Cache.ForgottenTokens == 0 {
+				t.Errorf("%s: of %d conversations %d have found something; %+v", k.name, talks, found, st)
+			}
+			// A request of each owner for the whole context empties the pool: no page is lost.
+			for owner := range 2 {
+				q := engine.Request{Prompt: prompt(90+owner, ctx-50), Max: -1, TopLogprobs: -1, IgnoreEOG: true, Owner: fmt.Sprint("new", owner)}
+				wait.Go(func() {
+					if got := ask(context.Background(), e, q); got.err != nil || got.done.Reason != engine.Context || got.done.Usage.Cached > 0 {
+						t.Errorf("%s: the whole context: %+v, %v", k.name, got.done, got.err)
+					}
+				})
+			}
+			wait.Wait()
+			if c := e.Stats().Pages; c.Free != 0 || c.Held != c.Total {
+				t.Errorf("%s: two contexts have taken all but %d pages of %d", k.name, c.Free, c.Total)
+			}
 		})
 	}
 }
