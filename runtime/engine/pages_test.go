@@ -36,8 +36,8 @@ func TestPutBackAtEachStep(t *testing.T) {
 		for n := 30; n < 500; n += step {
 			cases++
 			bubble(t, func(t *testing.T) {
-				e, alone := inPool(t, 2, recurrent, engine.Options{ITL: 20 * time.Millisecond})
-				requests := []engine.Request{{Prompt: prompt(1, 200), Max: 500, TopLogprobs: -1, IgnoreEOG: true}, {Prompt: prompt(2, n), Max: 400, TopLogprobs: 1, IgnoreEOG: true}}
+				e, alone := inPool(t, 2, recurrent, engine.Options{ITL: []time.Duration{10 * time.Second, 20 * time.Millisecond}[n/5%2]})
+				requests := []engine.Request{{Prompt: prompt(1, 200), Max: 500, TopLogprobs: -1, IgnoreEOG: true}, {Prompt: prompt(2, n), Max: 400, TopLogprobs: []int{-1, 1}[n/5%2], IgnoreEOG: true}}
 				read := 0
 				requests[1].Reading = func(tokens int) { read = tokens }
 				var wait sync.WaitGroup
