@@ -152,10 +152,10 @@ func (b *book) known(owner string, prompt []int32) int {
 	return most
 }
 
-// TestConversations has a few users hold 1,000 conversations: new ones behind system prompts that all owners have, forks
-// of earlier ones, also of another owner's, and further turns, in a pool that is too small for what runs at once. Each
-// answer is the one that its request gets alone; nothing is found that the owner has not sent before; in the end the
-// pool has all pages that slots do not hold. -short has a quarter of them.
+// TestConversations has a few users hold 1,000 conversations: new ones behind system prompts that all owners have,
+// forks of earlier ones, also of another owner's, and further turns, in a pool that is too small for what runs at
+// once. Each answer is the one that its request gets alone; nothing is found that the owner has not sent before; in
+// the end the pool has all pages that slots do not hold. -short has a quarter of them.
 func TestConversations(t *testing.T) {
 	for _, k := range kinds {
 		if !k.pages {
