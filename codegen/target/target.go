@@ -52,7 +52,7 @@ func Lookup(name string) (*Target, error) {
 func All() []*Target { return targets }
 
 // cuda are the targets through CUDA.
-var cuda = []*Target{hopper.CUDA, nvidia.SM100, nvidia.SM120, nvidia.SM89, nvidia.SM86, nvidia.SM80, nvidia.SM75}
+var cuda = slices.Concat([]*Target{hopper.CUDA}, nvidia.Targets)
 
-var targets = slices.Concat([]*Target{host}, processors, []*Target{llvmpipe, hopper.Vulkan}, cuda,
-	[]*Target{rdna.GFX1201, rdna.GFX1200, rdna.GFX1100, rdna.GFX1151, xe2, generic})
+// targets has a folder's targets by its list, so that one more of a maker changes its folder alone.
+var targets = slices.Concat([]*Target{host}, processors, []*Target{llvmpipe, hopper.Vulkan}, cuda, rdna.Targets, []*Target{xe2, generic})

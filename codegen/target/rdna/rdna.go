@@ -13,9 +13,10 @@ import (
 //go:embed *.jsonl
 var tuned embed.FS
 
-// The targets here have dot products of bytes: RADV of Mesa 25.0 reports them as
-// accelerated for all of their families, and makes one v_dot4_i32_iu8, with its
-// addition, of SPIR-V's dot product and the addition to it.
+// Targets has them in the order in which people should read them. All have dot products of bytes: RADV of Mesa 25.0
+// reports them as accelerated for all of their families, and makes one v_dot4_i32_iu8, with its addition, of SPIR-V's
+// dot product and the addition to it.
+var Targets = []*device.Target{GFX1201, GFX1200, GFX1100, GFX1151}
 
 // Waves are the subgroup sizes of RDNA: a wave64 takes the vector units twice for each
 // instruction, and has fewer instructions on scalars and addresses for its lanes.
