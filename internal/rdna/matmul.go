@@ -36,22 +36,11 @@ func (o matmul) run(w *wave, in *Inst) {
 			a[i][k], b[i][k] = number(0, w.element(in, 0, i, k, bits)), number(1, w.element(in, 1, i, k, bits))
 		}
 	}
-	type place struct{ reg, lane, at int }
 	var results [16][16]uint64
-	where := func(i, j int) place {
-		switch {
-		case in.gen == GFX11:
-			rows := w.lanes / 16
-			return place{i / rows, j + 16*(i%rows), 0}
-		case o.short:
-			return place{i % 8 / 2, j + 16*(i/8), 16 * (i % 2)}
-		}
-		return place{i % 8, j + 16*(i/8), 0}
-	}
 	c := &in.src[2]
 	for i := range 16 {
 		for j := range 16 {
-			p := where(i, j)
+			p := o.where(w, in, i, j)
 			x := c.value
 			if c.code != constant {
 				x = uint64(w.register(c.code + p.reg)[p.lane] >> p.at)
@@ -78,12 +67,31 @@ func (o matmul) run(w *wave, in *Inst) {
 			}
 		}
 	}
+	o.write(w, in, c.hi, &results)
+}
+
+// resultAt is where an element of the result lies: bits of a lane of a register, from at on.
+type resultAt struct{ reg, lane, at int }
+
+func (o matmul) where(w *wave, in *Inst, i, j int) resultAt {
+	switch {
+	case in.gen == GFX11:
+		rows := w.lanes / 16
+		return resultAt{i / rows, j + 16*(i%rows), 0}
+	case o.short:
+		return resultAt{i % 8 / 2, j + 16*(i/8), 16 * (i % 2)}
+	}
+	return resultAt{i % 8, j + 16*(i/8), 0}
+}
+
+// write puts the results into the upper or other halves of registers, or into all of them.
+func (o matmul) write(w *wave, in *Inst, upper bool, results *[16][16]uint64) {
 	for i := range 16 {
 		for j := range 16 {
-			p := where(i, j)
+			p := o.where(w, in, i, j)
 			r := w.register(in.dst.code + p.reg)
 			switch {
-			case o.short && in.gen == GFX11 && c.hi:
+			case o.short && in.gen == GFX11 && upper:
 				r[p.lane] = r[p.lane]&0xffff | uint32(results[i][j])<<16
 			case o.short:
 				r[p.lane] = r[p.lane]&^(0xffff<<p.at) | uint32(results[i][j])<<p.at

@@ -25,9 +25,18 @@ func quickOf(in *Inst) quick {
 			return nil
 		}
 	}
-	switch f := in.row.fn.(type) {
-	case selectOp:
+	if _, ok := in.row.fn.(selectOp); ok {
 		return quickSelect
+	}
+	if q := quickWords(in); q != nil {
+		return q
+	}
+	return quickFloats(in)
+}
+
+// quickWords is that of functions of words; nil for others.
+func quickWords(in *Inst) quick {
+	switch f := in.row.fn.(type) {
 	case lane1:
 		return func(w *wave, in *Inst, d []uint32) {
 			for l, a := range w.in(in, 0) {
@@ -59,6 +68,13 @@ func quickOf(in *Inst) quick {
 			}
 			w.flush(&in.dst, d)
 		}
+	}
+	return nil
+}
+
+// quickFloats is that of functions of floats; nil for others.
+func quickFloats(in *Inst) quick {
+	switch f := in.row.fn.(type) {
 	case laneF1:
 		return func(w *wave, in *Inst, d []uint32) {
 			for l, a := range w.in(in, 0) {

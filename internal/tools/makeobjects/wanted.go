@@ -37,91 +37,115 @@ type program struct {
 // attention, the width of heads and how many share what a workgroup reads, in published shapes and those that others
 // may have; with every type of cache. The headers of shapes are written into dir, each once.
 func programs(root, dir string) ([]program, error) {
-	var list []program
-	headers := 0
-	header := func(s synth.Shape) func() (string, error) {
-		headers++
-		path := filepath.Join(dir, fmt.Sprint(headers, ".gguf"))
-		return sync.OnceValues(func() (string, error) {
-			m, err := synth.New(s)
-			if err != nil {
-				return "", err
-			}
-			return path, m.WriteHeader(path)
-		})
-	}
-	caches := ir.CacheTypes
-	// takes: rows of q4_0 are not those of latent attention, and blocks are whole.
-	takes := func(s *synth.Shape, kv ir.DType) bool {
-		return s.HeadDim%kv.Block() == 0 && (kv != ir.Q4_0 || s.Latent.Width == 0)
-	}
-	add := func(s synth.Shape, caches ...ir.DType) {
-		written := header(s)
-		for _, kv := range caches {
-			if !takes(&s, kv) {
-				continue
-			}
-			list = append(list, program{fmt.Sprintf("%s %s", s.Name, kv), false, func() (*ir.Program, error) { return load(written, frontend.Options{KV: kv}) }})
-		}
-	}
-	// users are several, with long conversations, and the whole vocabulary.
-	users := func(s synth.Shape, vocab int) {
-		s.Vocab = vocab
-		written := header(s)
-		for _, kv := range caches {
-			if takes(&s, kv) {
-				list = append(list, program{fmt.Sprintf("%s %s of users", s.Name, kv), false, func() (*ir.Program, error) {
-					return load(written, frontend.Options{KV: kv, Slots: 8, Ctx: 16384})
-				}})
-			}
-		}
-	}
+	w := &listing{dir: dir}
 	for _, s := range synth.Small() {
-		add(s, ir.F16)
+		w.add(s, ir.F16)
 		if s.Experts.Count == 0 && s.Quant != "UD-Q4_K_M" { // which wants super-blocks
 			s.Name, s.Embd, s.FF = s.Name+"-fine", 960, 960
-			add(s, ir.F16)
+			w.add(s, ir.F16)
 			s.Name, s.Embd, s.FF = s.Name+"-odd", 992, 992
-			add(s, ir.F16)
+			w.add(s, ir.F16)
 		}
 	}
-	for _, p := range list { // whatever the weights' type
+	for _, p := range w.list { // whatever the weights' type
 		p.exact = true
-		list = append(list, p)
+		w.list = append(w.list, p)
 	}
+	w.published()
+	w.heads()
+	if err := w.files(root); err != nil {
+		return nil, err
+	}
+	return w.list, nil
+}
+
+// listing is the programs as far as they are listed. Headers of models are written into dir.
+type listing struct {
+	dir     string
+	headers int
+	list    []program
+}
+
+// header returns what writes the header of a model of that shape when it is first asked for, and its path.
+func (w *listing) header(s synth.Shape) func() (string, error) {
+	w.headers++
+	path := filepath.Join(w.dir, fmt.Sprint(w.headers, ".gguf"))
+	return sync.OnceValues(func() (string, error) {
+		m, err := synth.New(s)
+		if err != nil {
+			return "", err
+		}
+		return path, m.WriteHeader(path)
+	})
+}
+
+// takes: rows of q4_0 are not those of latent attention, and blocks are whole.
+func takes(s *synth.Shape, kv ir.DType) bool {
+	return s.HeadDim%kv.Block() == 0 && (kv != ir.Q4_0 || s.Latent.Width == 0)
+}
+
+// add lists a model with each of the caches that it takes.
+func (w *listing) add(s synth.Shape, caches ...ir.DType) {
+	w.with(s, "", frontend.Options{}, caches)
+}
+
+func (w *listing) with(s synth.Shape, suffix string, o frontend.Options, caches []ir.DType) {
+	written := w.header(s)
+	for _, kv := range caches {
+		if !takes(&s, kv) {
+			continue
+		}
+		at := o
+		at.KV = kv
+		w.list = append(w.list, program{fmt.Sprintf("%s %s%s", s.Name, kv, suffix), false, func() (*ir.Program, error) { return load(written, at) }})
+	}
+}
+
+// published lists models in published shapes: short ones with a small vocabulary, and those of several users with long
+// conversations, and the whole vocabulary.
+func (w *listing) published() {
 	for _, s := range synth.Published {
 		whole := s.Vocab
 		s.Layers, s.Vocab = min(s.Layers, 8), 4096
-		if w := &s.Windows; w.Own > 0 { // layers of both kinds that read others' caches
-			w.Own, s.Layers = w.Period, 2*w.Period
+		if o := &s.Windows; o.Own > 0 { // layers of both kinds that read others' caches
+			o.Own, s.Layers = o.Period, 2*o.Period
 		}
-		add(s, caches...)
+		w.add(s, ir.CacheTypes...)
 		if s.Windows.Size > 0 { // caches that are no rings
 			short := s
 			short.Name, short.Ctx = s.Name+"-short", s.Windows.Size
-			add(short, caches...)
+			w.add(short, ir.CacheTypes...)
 		}
-		users(s, whole)
+		s.Vocab = whole
+		w.with(s, " of users", frontend.Options{Slots: 8, Ctx: 16384}, ir.CacheTypes)
 	}
+}
+
+// heads lists models with heads of many widths, and several of them for each KV head.
+func (w *listing) heads() {
 	for _, arch := range []string{"llama", "qwen2", "qwen3"} {
 		for _, dim := range []int{64, 80, 96, 128, 256} {
 			for _, group := range []int{1, 2, 3, 4} {
 				if group > 1 && group*dim > 256 {
 					continue // they do not share
 				}
-				add(synth.Shape{
+				w.add(synth.Shape{
 					Name: fmt.Sprintf("%s-%dx%d", arch, dim, group), Arch: arch, Quant: "Q8_0", Layers: 1, Embd: 512, FF: 512, Vocab: 4096, Ctx: 4096,
 					Heads: 4 * group, KVHeads: 4, HeadDim: dim, RopeBase: 1e4,
-				}, caches...)
+				}, ir.CacheTypes...)
 			}
 		}
 	}
+}
+
+// files lists the programs and models of the tests.
+func (w *listing) files(root string) error {
 	tiny, err := filepath.Glob(filepath.Join(root, "ir/frontend/testdata/*.zir"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, path := range tiny {
-		list = append(list, program{strings.TrimSuffix(filepath.Base(path), ".zir"), false, func() (*ir.Program, error) {
+		w.list = append(w.list, program{strings.TrimSuffix(filepath.Base(path), ".zir"), false, func() (*ir.Program, error) {
 			text, err := os.ReadFile(path)
 			if err != nil {
 				return nil, err
@@ -131,14 +155,14 @@ func programs(root, dir string) ([]program, error) {
 	}
 	models, err := filepath.Glob(filepath.Join(root, "testdata/models/*.gguf"))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	for _, path := range models {
-		for _, kv := range caches {
-			list = append(list, program{fmt.Sprintf("%s %s", filepath.Base(path), kv), false, func() (*ir.Program, error) { return open(path, frontend.Options{KV: kv}) }})
+		for _, kv := range ir.CacheTypes {
+			w.list = append(w.list, program{fmt.Sprintf("%s %s", filepath.Base(path), kv), false, func() (*ir.Program, error) { return open(path, frontend.Options{KV: kv}) }})
 		}
 	}
-	return list, nil
+	return nil
 }
 
 // load imports a shape, as what it is written to is read.
