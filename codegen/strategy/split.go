@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/attention"
@@ -95,17 +96,23 @@ func ArgmaxParts(logits int, t *target.Target) int {
 // (docs/lab/hybrids.md).
 func Besides(t *target.Target, heads int) bool { return t.Overlaps() && 2*heads <= t.Units }
 
+// codedBytes is what a weight of few bits takes in memory, as Q4_K has it.
+const codedBytes = 144.0 / 256
+
 // FloatsApart returns the least rows of an exact step, and products of all of them, of projections of a few bits that
-// do not share a dispatch with some in float32. That is what was measured or, where matrices multiply them, two tiles
-// of rows: kernels of both take weights apart for each tile anew.
+// do not share a dispatch with some in float32, for which matrices multiply nothing. That is what was measured or, by
+// the roofline, as many rows as take longer to multiply without matrices than the weights to read, but two tiles at
+// most, since each takes weights apart anew; and as many products as take longer than another dispatch.
 func FloatsApart(t *target.Target) (rows int, work int64) {
 	switch apart := t.Thresholds.Apart; {
 	case !t.Fragments:
 		return 0, 0
 	case apart.Rows > 0:
 		return apart.Rows, apart.Work
+	case t.FLOPs == 0:
+		return 2 * target.DecodeRows, 0
 	}
-	return 2 * target.DecodeRows, 0
+	return min(2*target.DecodeRows, int(math.Ceil(codedBytes/2*t.FLOPs/t.Bandwidth))), int64(t.Stage * t.FLOPs)
 }
 
 // Chunks reports whether the delta rule of so many rows is computed chunk by chunk.

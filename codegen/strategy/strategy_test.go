@@ -9,6 +9,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/codegen/target/device"
 	"github.com/zincc-dev/zincc/ir"
 )
 
@@ -326,6 +327,35 @@ func TestConvolvedColumns(t *testing.T) {
 		s := &kernels.Site{Func: f, Group: &ir.Group{Ops: []*ir.Op{conv}}, Target: on}
 		if n := len(strategy.Rank(s, []kernels.Candidate{{Family: "gemv", Rows: rows}})); n != 0 != (rows <= 2) {
 			t.Errorf("%d columns: %d candidates", rows, n)
+		}
+	}
+}
+
+// TestFloatsApart holds from how many rows on projections stay apart from those in float32. By its roofline an H200
+// would have what was measured there, within one row and a factor of two of the products.
+func TestFloatsApart(t *testing.T) {
+	for _, c := range []struct {
+		target string
+		rows   int
+		work   int64
+	}{
+		{"sm_90-cuda", 4, 1 << 27}, {"sm_80-cuda", 4, 28.5e6}, {"sm_100-cuda", 3, 97.5e6}, {"sm_86-cuda", 11, 54e6},
+		{"sm_89-cuda", 16, 124.5e6}, // one tile is bound by reading
+		{"gfx1201", 0, 0}, {"cpu:x86-64-v3", 0, 0},
+	} {
+		on, err := target.Lookup(c.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rows, work := strategy.FloatsApart(on); rows != c.rows || work != c.work {
+			t.Errorf("%s: from %d rows and %d products on, want %d and %d", c.target, rows, work, c.rows, c.work)
+		}
+		if on.Name == "sm_90-cuda" {
+			other := *on
+			other.Thresholds = device.Thresholds{}
+			if rows, work := strategy.FloatsApart(&other); rows < c.rows-1 || rows > c.rows+1 || work < c.work/2 || work > 2*c.work {
+				t.Errorf("by its roofline from %d rows and %d products on, measured %d and %d", rows, work, c.rows, c.work)
+			}
 		}
 	}
 }

@@ -20,44 +20,15 @@ func split(o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	type text struct {
-		name string
-		g    *grammar.Grammar
-		doc  []byte
-	}
-	var texts []text
+	var texts []valid
 	for _, dir := range args {
 		err := filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || filepath.Ext(file) != ".json" {
 				return err
 			}
-			data, err := os.ReadFile(file)
-			if err != nil {
-				return err
-			}
-			var list []group
-			if json.Unmarshal(data, &list) != nil {
-				return nil
-			}
-			options := grammar.SchemaOptions{Documents: true, AnyFormat: !strings.Contains(filepath.ToSlash(file), "optional/format")}
-			for _, s := range list {
-				g, _, err := grammar.Schema(inDraft(file, s.Schema), options)
-				if err != nil {
-					continue
-				}
-				for _, t := range s.Tests {
-					var spaced bytes.Buffer
-					if json.Indent(&spaced, t.Data, "", "  ") != nil {
-						continue
-					}
-					for _, doc := range [][]byte{t.Data, spaced.Bytes()} {
-						if _, ok, err := g.Check(doc); ok && err == nil {
-							texts = append(texts, text{file + ": " + s.Description, g, doc})
-						}
-					}
-				}
-			}
-			return nil
+			list, err := textsOf(file)
+			texts = append(texts, list...)
+			return err
 		})
 		if err != nil {
 			return err
@@ -104,6 +75,44 @@ func split(o *options, args []string) error {
 		return fmt.Errorf("%d texts are refused", refused)
 	}
 	return nil
+}
+
+// valid is a text that is valid by its schema.
+type valid struct {
+	name string
+	g    *grammar.Grammar
+	doc  []byte
+}
+
+// textsOf are the valid documents of a file of the suite, as they are and indented.
+func textsOf(file string) (texts []valid, err error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var list []group
+	if json.Unmarshal(data, &list) != nil {
+		return nil, nil
+	}
+	options := grammar.SchemaOptions{Documents: true, AnyFormat: !strings.Contains(filepath.ToSlash(file), "optional/format")}
+	for _, s := range list {
+		g, _, err := grammar.Schema(inDraft(file, s.Schema), options)
+		if err != nil {
+			continue
+		}
+		for _, t := range s.Tests {
+			var spaced bytes.Buffer
+			if json.Indent(&spaced, t.Data, "", "  ") != nil {
+				continue
+			}
+			for _, doc := range [][]byte{t.Data, spaced.Bytes()} {
+				if _, ok, err := g.Check(doc); ok && err == nil {
+					texts = append(texts, valid{file + ": " + s.Description, g, doc})
+				}
+			}
+		}
+	}
+	return texts, nil
 }
 
 // cut draws one of the tokens that a text begins with.

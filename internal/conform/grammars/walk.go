@@ -21,12 +21,33 @@ func walk(o *options, args []string) error {
 	if err != nil {
 		return err
 	}
-	type pair struct {
-		name  string
-		g     *grammar.Grammar
-		judge *jsonschema.Schema
+	pairs := pairsOf(list)
+	if len(pairs) == 0 {
+		return fmt.Errorf("no schema that both take")
 	}
-	var pairs []pair
+	w := &walker{options: o, r: rand.New(rand.NewPCG(o.seed, 1)), closing: closingOf(vocabularies)}
+	for n := 0; w.ended < o.walks && n < 4*o.walks; n++ {
+		p := pairs[w.r.IntN(len(pairs))]
+		if err := w.walk(p, vocabularies[w.r.IntN(len(vocabularies))]); err != nil {
+			return err
+		}
+	}
+	fmt.Printf("%d texts of %d schemas ended, %d did not; %d are not valid; seed %d\n", w.ended, len(pairs), w.open, w.bad, o.seed)
+	if w.bad > 0 {
+		return fmt.Errorf("%d texts are not valid", w.bad)
+	}
+	return nil
+}
+
+// pair is a schema as we read it and as the judge does.
+type pair struct {
+	name  string
+	g     *grammar.Grammar
+	judge *jsonschema.Schema
+}
+
+// pairsOf are the schemas that both take.
+func pairsOf(list []schema) (pairs []pair) {
 	for _, s := range list {
 		if strings.Contains(s.name, "ecmascript-regex") || bytes.Contains(s.text, []byte(`"uri-template"`)) {
 			continue // the judge reads patterns as Go does, for which \s is ASCII's white space alone, and templates as URLs
@@ -48,9 +69,11 @@ func walk(o *options, args []string) error {
 			pairs = append(pairs, pair{s.name, g, judge})
 		}
 	}
-	if len(pairs) == 0 {
-		return fmt.Errorf("no schema that both take")
-	}
+	return pairs
+}
+
+// closingOf are the tokens of each vocabulary by which texts come to an end.
+func closingOf(vocabularies []*grammar.Vocabulary) map[*grammar.Vocabulary][]int32 {
 	closing := map[*grammar.Vocabulary][]int32{}
 	for _, v := range vocabularies {
 		for id := range int32(v.Len()) {
@@ -59,55 +82,58 @@ func walk(o *options, args []string) error {
 			}
 		}
 	}
-	r := rand.New(rand.NewPCG(o.seed, 1))
-	ended, open, bad := 0, 0, 0
-	for n := 0; ended < o.walks && n < 4*o.walks; n++ {
-		p := pairs[r.IntN(len(pairs))]
-		v := vocabularies[r.IntN(len(vocabularies))]
-		m := p.g.Match(v)
-		for step := range 40 * o.steps {
-			mask := m.Mask()
-			if err := m.Err(); err != nil {
-				return fmt.Errorf("%s: %w", p.name, err)
-			}
-			id, ok := pick(r, v, mask)
-			if !ok {
-				return fmt.Errorf("%s: %.500q: no token is allowed", p.name, m.Text())
-			}
-			often := 6
-			if step > 10*o.steps {
-				often = 2
-			}
-			if ends := closing[v]; r.IntN(often) == 0 { // so that texts come to an end
-				if end := ends[r.IntN(len(ends))]; mask.Has(end) {
-					id = end
-				}
-			}
-			m.Accept(id)
-			if m.Over() || m.Done() && r.IntN(4) == 0 {
-				break
+	return closing
+}
+
+// walker takes tokens at random.
+type walker struct {
+	*options
+	r                *rand.Rand
+	closing          map[*grammar.Vocabulary][]int32
+	ended, open, bad int // texts that ended, that did not, and that are not valid
+}
+
+// walk makes one text and has it judged.
+func (w *walker) walk(p pair, v *grammar.Vocabulary) error {
+	m := p.g.Match(v)
+	for step := range 40 * w.steps {
+		mask := m.Mask()
+		if err := m.Err(); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
+		}
+		id, ok := pick(w.r, v, mask)
+		if !ok {
+			return fmt.Errorf("%s: %.500q: no token is allowed", p.name, m.Text())
+		}
+		often := 6
+		if step > 10*w.steps {
+			often = 2
+		}
+		if ends := w.closing[v]; w.r.IntN(often) == 0 { // so that texts come to an end
+			if end := ends[w.r.IntN(len(ends))]; mask.Has(end) {
+				id = end
 			}
 		}
-		if !m.Done() {
-			open++
-			if o.verbose {
-				fmt.Printf("%s: %d bytes, no end: %.200q ... %q\n", p.name, len(m.Text()), m.Text(), tail(m.Text()))
-			}
-			continue
-		}
-		ended++
-		doc, err := jsonschema.UnmarshalJSON(strings.NewReader(m.Text()))
-		if err == nil {
-			err = p.judge.Validate(doc)
-		}
-		if err != nil {
-			bad++
-			fmt.Printf("%s: %.500q: %.500v\n", p.name, m.Text(), err)
+		m.Accept(id)
+		if m.Over() || m.Done() && w.r.IntN(4) == 0 {
+			break
 		}
 	}
-	fmt.Printf("%d texts of %d schemas ended, %d did not; %d are not valid; seed %d\n", ended, len(pairs), open, bad, o.seed)
-	if bad > 0 {
-		return fmt.Errorf("%d texts are not valid", bad)
+	if !m.Done() {
+		w.open++
+		if w.verbose {
+			fmt.Printf("%s: %d bytes, no end: %.200q ... %q\n", p.name, len(m.Text()), m.Text(), tail(m.Text()))
+		}
+		return nil
+	}
+	w.ended++
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(m.Text()))
+	if err == nil {
+		err = p.judge.Validate(doc)
+	}
+	if err != nil {
+		w.bad++
+		fmt.Printf("%s: %.500q: %.500v\n", p.name, m.Text(), err)
 	}
 	return nil
 }
