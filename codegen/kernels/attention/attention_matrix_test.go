@@ -1,6 +1,7 @@
 package attention_test
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 	"testing"
@@ -227,5 +228,37 @@ func TestMatricesInWindows(t *testing.T) {
 	}) {
 		c = halfQuery(c)
 		c.RunOn(t, on)
+	}
+}
+
+// TestAttentionInTurns holds that 16 rows whose workgroups go through several splits have the bits of steps where each
+// split has a workgroup: rows of one split and of all, dead ones, and runs of rows that attend to each other.
+func TestAttentionInTurns(t *testing.T) {
+	on := *kerneltest.Lookup(t, "sm_90-cuda")
+	on.Units = 2
+	for i, c := range []kerneltest.Case{
+		{Ctx: 64, Slots: 16, Pos: []int{40, 3, 63, 0, 17, 16, 15, 41}, Slot: []int{3, 1, 0, 2, 7, 6, 5, 4}},
+		{Ctx: 64, Slots: 16, Pos: []int{14, 15, 16, 17, 63, 62, 30, 31}, Slot: []int{1, 1, 1, 1, 2, 3, 4, 4}},
+		{Ctx: 1200, Slots: 16, Pos: []int{1023, 1022, 1199, 5, 6, 7, 8, 9}, Slot: []int{1, 0, 5}}, // two workgroups have a row
+	} {
+		for j, kv := range []string{"f16", "q8_0"} {
+			if !kerneltest.Takes(i+j, 2) {
+				continue
+			}
+			var bits [2][]byte
+			for turn, rows := range []int{16, 8} {
+				c := c
+				c.Rows, c.N, c.RunRows = rows, 8, 8
+				c = fresh(64, 1, 5, headsTest(kv, "neox", 64, 64, 1, true, c))
+				if first := c.Candidates(t, c.Site(t, &on))[0]; strings.Contains(first.Kernel, " apart=2") != (turn == 0) {
+					t.Fatal(first.Kernel)
+				}
+				c.RunOn(t, &on)
+				bits[turn] = c.FirstOf(t, &on, kerneltest.InterpretOnly)["%0"]
+			}
+			if !bytes.Equal(bits[0][:len(bits[1])], bits[1]) {
+				t.Errorf("%s, %s: 16 rows have other bits than 8", kv, c.Group)
+			}
+		}
 	}
 }

@@ -46,6 +46,7 @@ type splitKernel struct {
 	parts     int  // chunks of a head that a lane holds
 	subgroups int
 	mergers   int // parts of a workgroup that merge splits, each some of them
+	units     int // of the target
 }
 
 const (
@@ -138,7 +139,7 @@ func (k *splitKernel) shape(s *site.Site) bool {
 	if k.lanes && (k.fresh() && !k.freshOnLanes() || k.attentionShape.gate.half) {
 		return false
 	}
-	k.mergers = 1
+	k.mergers, k.units = 1, s.Target.Units
 	if k.wide && k.together()*k.headDim/4 != k.subgroups*k.wave { // see mergeKept
 		return false
 	}
@@ -314,6 +315,9 @@ func (k *splitKernel) key() string {
 	if k.least() > 0 {
 		key += " least"
 	}
+	if k.inTurns() {
+		key += fmt.Sprintf(" apart=%d", k.apart())
+	}
 	if k.mergers > 1 {
 		key += fmt.Sprintf(" mergers=%d", k.mergers)
 	}
@@ -342,7 +346,7 @@ func (k *splitKernel) candidate() site.Candidate {
 	c := site.Candidate{
 		Kernel: k.key(),
 		Early:  k.waits,
-		Grid:   [3]int{workgroups, rows, splits}, // rows of a sequence find in the L2 cache what others have read
+		Grid:   [3]int{workgroups, rows, k.apart()}, // rows of a sequence find in the L2 cache what others have read
 
 		Sequences: ir.ManySequences,
 	}
@@ -353,7 +357,11 @@ func (k *splitKernel) candidate() site.Candidate {
 	y := plans.Cover{Arg: "y", Dims: []int{rows, 1, heads * k.headDim}, Tile: []int{1, 1, k.share * k.headDim}, Axis: []int{1, 2, 0}, First: []int{0, first, 0}}
 	if k.merge != nil {
 		y = plans.Cover{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{1, k.share * k.headDim}, Axis: []int{1, 0}, Joined: []int{2}}
-		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{rows, heads, splits, k.headDim + 2}, Tile: []int{1, k.share, 1, k.headDim + 2}, Axis: []int{1, 0, 2, -1}, First: []int{0, 0, first, 0}})
+		partial := plans.Cover{Arg: "partial", Dims: []int{rows, heads, splits, k.headDim + 2}, Tile: []int{1, k.share, 1, k.headDim + 2}, Axis: []int{1, 0, 2, -1}, First: []int{0, 0, first, 0}}
+		if k.inTurns() {
+			partial.Tile[2] = 0 // where a row has ended, nobody does
+		}
+		c.Cover = append(c.Cover, partial)
 	}
 	c.Cover = append(c.Cover, y)
 	if k.fresh() {

@@ -48,7 +48,9 @@ type matrixSums struct {
 	nextKeys, nextValues [][]*kernel.Var // of the next turn, if they are loaded ahead
 
 	// Other rows of the step may be among the positions.
-	rowPos   kernel.Value    // of the lane's row, if it is one of them; else beyond all positions
+	other    kernel.Value    // whether the lane has a row of the sequence
+	otherPos kernel.Value    // of that row
+	rowPos   kernel.Value    // the same, if it is one of the split's; else beyond all positions
 	tileRows [2]kernel.Value // by four bits, which rows of the step, from 1 on, the positions of a turn are
 }
 
@@ -107,16 +109,14 @@ func (k *splitKernel) columns() int {
 func newMatrixSums(of *splitRun, laneID kernel.Value) *matrixSums {
 	b := of.b
 	r := &matrixSums{splitRun: of, place: b.Shr(laneID, 2), quad: b.And(laneID, 3), base: of.cachedBase()}
-	r.end, r.last = r.hi, b.Sub(r.hi, 1)
+	r.bound()
 	if r.fresh() {
-		r.attends = b.Gt(r.hi, r.at)
-		r.end = b.Min(r.hi, r.at)
-		r.last = b.Sub(b.Max(r.end, b.Add(r.lo, 1)), 1) // of none the first, which is not used
 		for range site.CeilDiv(r.headDim/4, r.wave) {
 			r.own = append(r.own, b.Var(lane.F32x4, b.Splat(b.F32(0), 4)))
 		}
 		r.ownTops = b.Shared(kernel.F32, r.share)
 		r.findOthers(laneID)
+		r.takeOthers()
 	}
 	r.queries = b.Shared(lane.U32x4, r.headDim/fragment.Side*r.share*4)
 	if r.ahead {
@@ -127,6 +127,17 @@ func newMatrixSums(of *splitRun, laneID kernel.Value) *matrixSums {
 		r.askFor(r.firstOf(), laneID)
 	}
 	return r
+}
+
+// bound finds which of the split's positions are in the caches, and whether it has the row's own.
+func (r *matrixSums) bound() {
+	b := r.b
+	r.end, r.last = r.hi, b.Sub(r.hi, 1)
+	if r.fresh() {
+		r.attends = b.Gt(r.hi, r.at)
+		r.end = b.Min(r.hi, r.at)
+		r.last = b.Sub(b.Max(r.end, b.Add(r.lo, 1)), 1) // of none the first, which is not used
+	}
 }
 
 // askFor asks for the keys and values of the 16 positions from first on, while q is made: a lane for a line. Where

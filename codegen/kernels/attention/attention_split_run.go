@@ -81,6 +81,10 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		}
 		r.hi = b.Min(n, b.Add(r.lo, step))
 		idle := b.Ge(r.lo, n)
+		if k.inTurns() {
+			r.hi = n // of all turns
+			idle = b.Or(idle, b.Ge(r.split, k.sharersOf(b, reach)))
+		}
 		dead := b.Or(b.Ge(r.row, r.attentionArgs.rows), b.Ge(r.at, r.ctx)) // beyond the step or the cache
 		if k.writer() {
 			idle = b.And(idle, b.Not(writer))
@@ -110,6 +114,10 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			b.ReturnIf(writer)
 		}
 		b.Barrier()
+		if k.inTurns() {
+			r.attendInTurns(counts, begin, reach, step)
+			return
+		}
 		r.sums.start()
 		if k.wide {
 			r.loadGates()

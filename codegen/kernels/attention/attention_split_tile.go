@@ -210,7 +210,16 @@ func (r *matrixSums) findOthers(laneID kernel.Value) {
 	if r.attentionShape.rows.Tiled() {
 		live = b.And(b.Lt(laneID, run), b.Lt(row, r.attentionArgs.rows))
 	}
-	among := b.And(b.And(live, b.Eq(slot, r.slot)), b.And(b.Ge(pos, r.lo), b.Lt(pos, r.end)))
+	r.other, r.otherPos = b.And(live, b.Eq(slot, r.slot)), pos
+}
+
+// takeOthers keeps those of the rows whose positions are the split's.
+func (r *matrixSums) takeOthers() {
+	if !r.others() {
+		return
+	}
+	b, pos := r.b, r.otherPos
+	among := b.And(r.other, b.And(b.Ge(pos, r.lo), b.Lt(pos, r.end)))
 	r.rowPos = b.Select(among, pos, b.U32(1<<31))
 }
 

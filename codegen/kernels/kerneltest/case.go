@@ -30,6 +30,7 @@ type Case struct {
 	Slots         int
 	Rows          int
 	N             int               // rows of the step; 0 for all
+	RunRows       int               // of an exact step, rows of a sequence at most; 0 for all
 	Pos           []int             // of the rows; the last counts on for the rows that lack one
 	Slot          []int             // of the rows; the last repeats
 	Exact         bool              // results are the oracle's to the bit
@@ -49,7 +50,10 @@ const poison = -777
 // Parse returns the test's program, with the step block's globals.
 func (c Case) Parse(t testing.TB) *ir.Program {
 	t.Helper()
-	sequences, class := ir.OneSequence, ClassOf(c.Rows)
+	sequences, class, run := ir.OneSequence, ClassOf(c.Rows), c.Rows
+	if c.RunRows > 0 {
+		class, run = ir.ExactStep, c.RunRows
+	}
 	if class == ir.ExactStep || slices.ContainsFunc(c.Slot, func(s int) bool { return s != c.Slot[0] }) {
 		sequences = ir.ManySequences
 	}
@@ -66,7 +70,7 @@ func "f" rows=%d sequences=%s run=%d class=%s {
 %s
   }
 }
-`, c.Ctx, c.Slots, c.Globals, c.Rows, sequences, c.Rows, class, c.Group))
+`, c.Ctx, c.Slots, c.Globals, c.Rows, sequences, run, class, c.Group))
 	if err != nil {
 		t.Fatal(err)
 	}

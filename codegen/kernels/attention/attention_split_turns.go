@@ -1,0 +1,66 @@
+package attention
+
+import (
+	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
+)
+
+// Rows of many sequences fill the units without splits. So a workgroup goes through several splits of a row there, one
+// after the other, and makes q once. A row of many positions has more workgroups, as far as the grid has them. What the
+// splits are, and the order in which they are added, stays.
+
+const (
+	// turnRounds is the workgroups that a unit has in a dispatch in turns, at most. Most have nothing to do.
+	turnRounds = 16
+	// turnPositions is the positions that a workgroup goes through, if the grid has enough workgroups.
+	turnPositions = 1024
+	// turnResident is the workgroups that a unit holds at a time.
+	turnResident = 2
+)
+
+// inTurns reports whether a workgroup may have several splits.
+func (k *splitKernel) inTurns() bool { return k.apart() < k.splits() }
+
+// apart is the workgroups that may share the splits of a row and KV head.
+func (k *splitKernel) apart() int {
+	n := k.splits()
+	if k.merge == nil || !k.matrices || k.wide || !k.rows.Tiled() {
+		return n
+	}
+	return min(n, max(1, turnRounds*k.units/k.pairs()))
+}
+
+// pairs is the pairs of a row and a workgroup's heads.
+func (k *splitKernel) pairs() int { return k.rows.Max * k.heads / k.share }
+
+// sharersOf returns how many workgroups share the splits of a row that sees so many positions: every so many-th split
+// is in the same one.
+func (k *splitKernel) sharersOf(b *kernel.Builder, reach kernel.Value) kernel.Value {
+	n := b.Div(b.Add(reach, turnPositions-1), turnPositions)
+	return b.Min(b.Max(n, site.CeilDiv(turnResident*k.units, k.pairs())), k.apart())
+}
+
+// attendInTurns adds up the workgroup's splits, each of step positions from begin on, if q, and k and v of the step's
+// rows, have been made. The last workgroup of a row and KV head adds up all of its splits.
+func (r *splitRun) attendInTurns(counts *kernel.Buffer, begin, reach, step kernel.Value) {
+	b, sums, end := r.b, r.sums.(*matrixSums), r.hi
+	if begin == (kernel.Value{}) {
+		begin = b.U32(0)
+	}
+	active, sharers := b.Div(b.Sub(b.Add(reach, step), 1), step), r.sharersOf(b, reach)
+	alone := b.Eq(active, 1)
+	b.ForRolled(r.split, active, sharers, func(split kernel.Value) {
+		r.split = split
+		r.lo = b.Add(begin, b.Mul(split, step))
+		r.hi = b.Min(end, b.Add(r.lo, step))
+		sums.bound()
+		sums.takeOthers()
+		sums.start()
+		sums.attend()
+		sums.finish(alone)
+		b.Barrier() // all have read what the next turn overwrites
+	})
+	b.ReturnIf(alone)
+	index := b.Add(b.Mul(r.row, b.NumWorkgroups(0)), b.WorkgroupID(0))
+	b.If(site.LastBlock(b, counts, index, b.Min(active, sharers)), func() { sums.mergeSplits(active) })
+}
