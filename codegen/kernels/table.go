@@ -275,7 +275,7 @@ var families = []Family{
 		takes: matmul.Rows | matmul.LastRow | matmul.Norm | matmul.Fixed12 | matmul.Fixed8 | matmul.Bfloat16 | matmul.Bias | matmul.GLU | matmul.Residual | matmul.Experts | matmul.Sorted | matmul.Slotwise,
 		offer: matmul.RowsCandidates, want: matmul.RowsWants,
 	}},
-	{"gemm_wide", gpus, "projections of 16 to 64 rows in fixed point, of super-blocks: as gemm_fixed, with products of four subgroups (wgmma)", linear{
+	{"gemm_wide", gpus, "projections of 16 to 64 rows in fixed point, of super-blocks and of runs with a scale: as gemm_fixed, with products of four subgroups (wgmma)", linear{
 		takes: matmul.Exact | matmul.Norm | matmul.Fixed12 | matmul.Workspace | several | matmul.Epilogue,
 		needs: matmul.Fixed12,
 		offer: matmul.GemmWideCandidates, want: matmul.GemmWideWants,

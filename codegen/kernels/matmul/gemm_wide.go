@@ -27,14 +27,20 @@ type wideShape struct {
 	sets            int // accumulators: while one is read, another is written
 	// apart: the sums of a block wait in shared memory for those of its neighbour, since registers have no room.
 	apart bool
+	plain bool // for formats of which a run has a float scale
 }
 
 var wideShapes = []wideShape{
-	{64, 8, 2, false},
-	{32, 16, 1, true},
-	{32, 8, 2, false},
-	{16, 16, 2, false},
-	{16, 8, 2, false},
+	{64, 8, 2, false, false},
+	{32, 16, 1, true, false},
+	{32, 8, 2, false, false},
+	{16, 16, 2, false, false},
+	{16, 8, 2, false, false},
+	{64, 8, 1, true, true},
+	{32, 16, 1, true, true},
+	{32, 8, 2, false, true},
+	{16, 16, 2, false, true},
+	{16, 8, 2, false, true},
 }
 
 func GemmWideCandidates(s *site.Site, g *Group) []site.Candidate {
@@ -51,12 +57,12 @@ func wideAt(s *site.Site, g *linearGroup) *gemmWide {
 		return nil
 	}
 	for _, p := range g.projects {
-		if !p.matrices[0].format.Fixed.Super {
+		if f := p.matrices[0].format.Fixed; !f.Super && !(plainRuns(f) && g.k >= plainLeast) {
 			return nil
 		}
 	}
 	k := wideOf(g, s.Target)
-	if k == nil || k.bytes() > s.Target.SharedOptIn {
+	if k == nil || k.bytes()+g.tables() > s.Target.SharedOptIn {
 		return nil
 	}
 	if k.splits > 1 {
@@ -70,9 +76,9 @@ func wideAt(s *site.Site, g *linearGroup) *gemmWide {
 // wideOf returns the kernel for the group, of the shape that goes through it in the least time; nil if it has too few
 // rows.
 func wideOf(g *linearGroup, t *target.Target) (best *gemmWide) {
-	least := 0
+	least, plain := 0, slices.ContainsFunc(g.projects, func(p *projection) bool { return !p.matrices[0].format.Fixed.Super })
 	for _, shape := range wideShapes {
-		if g.rows%shape.columns != 0 || best != nil && best.columns() > shape.columns {
+		if shape.plain != plain || g.rows%shape.columns != 0 || best != nil && best.columns() > shape.columns {
 			continue
 		}
 		s := fixedTile{groups: shape.groups, splits: site.CeilDiv(g.k/fixedBlock, fixedChunk), room: shape.groups * fragment.Lanes, wide: shape.columns}
@@ -98,10 +104,16 @@ func wideOf(g *linearGroup, t *target.Target) (best *gemmWide) {
 // wideTurn is what a turn takes besides its subgroups, as many of which take as long.
 const wideTurn = 4
 
-// steps is how many products of a block all turns of a workgroup have at most.
+// steps is how many products of a block all turns of a workgroup have at most. One of a run with a float scale, whose
+// accumulators take as many instructions, counts twice.
 func (k gemmWide) steps() (most int) {
 	for i, p := range k.projects {
-		most = max(most, k.series[i]/k.groups*weight.FixedRuns*p.matrices[0].format.Fixed.Halves())
+		f := p.matrices[0].format.Fixed
+		products := f.Halves()
+		if !f.Super {
+			products = 2
+		}
+		most = max(most, k.series[i]/k.groups*weight.FixedRuns*products)
 	}
 	return most
 }
@@ -242,6 +254,9 @@ type wideStep struct {
 }
 
 func wideSteps(f *weight.FixedFormat, sets int) (steps []wideStep) {
+	if !f.Super {
+		return plainSteps()
+	}
 	const most = 1<<22 - 1 // magnitude of the sums in a window
 	long := most / (f.Largest * weight.FixedMost * 32 / f.Halves())
 	since := make([]int, sets) // steps since an accumulator was cleared

@@ -62,6 +62,9 @@ func (r *wideTask) roundOne(first, i kernel.Value) func() {
 				put(4*run+2*i+half, word)
 			}
 		})
+		if !r.format.Super {
+			return
+		}
 		for i, words := range r.totalsOf(sums) {
 			for half, word := range words {
 				put(wideTotals+2*i+half, word)
@@ -278,6 +281,7 @@ type wideBlock struct {
 	follow func(slot int) // is called where words of a slot are no more needed; -1: those of scales
 	scales [2]weight.SuperScales
 	total  []kernel.Value // the sums, as integers
+	plain  plainBlock
 
 	matrices [][]kernel.GroupProduct // by step
 }
@@ -286,6 +290,9 @@ type wideBlock struct {
 // row, column.
 func (r *wideTask) wideBlock(rows fixedRows, words [2][]kernel.Value, local kernel.Value, sets [][]*kernel.Var, follow func(slot int)) []kernel.Value {
 	k := &wideBlock{wideTask: r, rows: rows, words: words, local: local, at: r.b.Mul(local, wideVecs*r.wide), sets: sets, steps: wideSteps(r.format, len(sets)), follow: follow}
+	if !r.format.Super {
+		return k.inRuns()
+	}
 	k.begin()
 	rest := k.rest()
 	follow(-1)
@@ -335,13 +342,21 @@ func (k *wideBlock) rest() kernel.Value {
 	return b.MatPairs(weightMatrix, pairs...)
 }
 
+// startOfStep is what an accumulator has that a step clears.
+func (k *wideBlock) startOfStep(s wideStep) float32 {
+	if !k.format.Super {
+		return 0
+	}
+	return window(k.format.Exponents[s.slot%2])
+}
+
 // multiplySteps does all steps: while the accumulators of one are read, others are under way.
 func (k *wideBlock) multiplySteps() {
 	k.prepare(0)
 	before := len(k.sets) - 1 // steps that are under way while one is read
 	for n, step := range k.steps {
 		if step.clear {
-			k.clear(n, window(k.format.Exponents[step.slot%2]))
+			k.clear(n, k.startOfStep(step))
 		}
 		k.multiply(n, k.matrices[n]...)
 		k.prepare(n + 1)
@@ -378,6 +393,10 @@ func (k *wideBlock) prepare(n int) {
 // end adds the accumulators of step n to the sums.
 func (k *wideBlock) end(n int) {
 	b, step := k.b, k.steps[n]
+	if !k.format.Super {
+		k.plain.end(k, n)
+		return
+	}
 	var factors [2]kernel.Value
 	for h := range factors {
 		factors[h] = k.scaleByte(k.scales[h].Scales, step.scale)
