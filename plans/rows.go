@@ -15,10 +15,10 @@ func (p *Plan) Rows(sequence, from, to int) []Span {
 	})
 }
 
-// PageRows lists what the first n positions of a page take in the caches that lie in pages.
-func (p *Plan) PageRows(page, n int) []Span {
+// PageRows lists what positions [from, to) of a page take in the caches that lie in pages.
+func (p *Plan) PageRows(page, from, to int) []Span {
 	return p.cacheRows(ir.KeepPages, func(t ir.Type, k *Kept) []layout.Range {
-		return layout.PageRows(t, page, n)
+		return layout.PageRows(t, page, from, to)
 	})
 }
 

@@ -5,11 +5,11 @@ import "github.com/zincc-dev/zincc/ir"
 // Range is bytes of a buffer.
 type Range struct{ Offset, Bytes int64 }
 
-// PageRows lists the bytes of the first n rows of a page of a cache of type t, [pages, rows, width], as it lies on the
+// PageRows lists the bytes of rows [from, to) of a page of a cache of type t, [pages, rows, width], as it lies on the
 // device.
-func PageRows(t ir.Type, page, n int) []Range {
+func PageRows(t ir.Type, page, from, to int) []Range {
 	one := pageType(t)
-	list := CacheRows(one, int(t.Shape[1]), 0, 0, n)
+	list := CacheRows(one, int(t.Shape[1]), 0, from, to)
 	for i := range list {
 		list[i].Offset += int64(page) * one.DType.Bytes(int64(t.Shape[1]*t.Last()))
 	}

@@ -452,8 +452,8 @@ func (x *fake) Copy(_ context.Context, to, from []plans.Span) error {
 	return nil
 }
 
-// rowsOf calls f with each row of spans and its 16 bytes.
-func (x *fake) rowsOf(spans []plans.Span, b []byte, f func(slot, pos int, b []byte) error) error {
+// rowsOf calls f with each row of spans, by its number in the region, and its 16 bytes.
+func (x *fake) rowsOf(spans []plans.Span, b []byte, f func(at int, b []byte) error) error {
 	if int64(len(b)) != plans.SpanBytes(spans) {
 		return fmt.Errorf("%d bytes for %d", len(b), plans.SpanBytes(spans))
 	}
@@ -462,7 +462,7 @@ func (x *fake) rowsOf(spans []plans.Span, b []byte, f func(slot, pos int, b []by
 			return fmt.Errorf("rows of %s", s.Region)
 		}
 		for at := s.Offset / fakeRow; at < (s.Offset+s.Bytes)/fakeRow; at++ {
-			if err := f(int(at)/x.plan.Header.Ctx, int(at)%x.plan.Header.Ctx, b[:fakeRow]); err != nil {
+			if err := f(int(at), b[:fakeRow]); err != nil {
 				return err
 			}
 			b = b[fakeRow:]
@@ -472,11 +472,17 @@ func (x *fake) rowsOf(spans []plans.Span, b []byte, f func(slot, pos int, b []by
 }
 
 func (x *fake) ReadSpans(_ context.Context, spans []plans.Span, to []byte) error {
-	return x.rowsOf(spans, to, func(slot, pos int, b []byte) error {
-		if pos >= len(x.slots[slot]) {
-			return fmt.Errorf("row %d of slot %d, which holds %d", pos, slot, len(x.slots[slot]))
+	return x.rowsOf(spans, to, func(at int, b []byte) error {
+		r := row{token: fakeUnwritten}
+		slot, pos := at/x.plan.Header.Ctx, at%x.plan.Header.Ctx
+		if x.pool != nil {
+			r = x.pool[at]
+		} else if pos < len(x.slots[slot]) {
+			r = x.slots[slot][pos]
 		}
-		r := x.slots[slot][pos]
+		if r.token == fakeUnwritten {
+			return fmt.Errorf("row %d is read, which nobody has written", at)
+		}
 		binary.LittleEndian.PutUint64(b, uint64(r.token))
 		binary.LittleEndian.PutUint64(b[8:], r.class)
 		return nil
@@ -484,8 +490,13 @@ func (x *fake) ReadSpans(_ context.Context, spans []plans.Span, to []byte) error
 }
 
 func (x *fake) WriteSpans(_ context.Context, spans []plans.Span, from []byte) error {
-	return x.rowsOf(spans, from, func(slot, pos int, b []byte) error {
-		return x.put(slot, pos, row{int32(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint64(b[8:])})
+	return x.rowsOf(spans, from, func(at int, b []byte) error {
+		r := row{int32(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint64(b[8:])}
+		if x.pool != nil {
+			x.pool[at] = r
+			return nil
+		}
+		return x.put(at/x.plan.Header.Ctx, at%x.plan.Header.Ctx, r)
 	})
 }
 

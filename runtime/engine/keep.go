@@ -61,9 +61,6 @@ func Keeps(plan *plans.Plan) error {
 	if plan.Memory.Recurrent() {
 		return fmt.Errorf("models with recurrent state are not kept over restarts")
 	}
-	if plan.Paged() != nil {
-		return fmt.Errorf("plans whose caches lie in pages are not kept over restarts")
-	}
 	if len(plan.Rings(0)) > 0 {
 		return fmt.Errorf("models whose layers see a window are not kept over restarts")
 	}
@@ -95,7 +92,7 @@ func (e *Engine) restore(s *seq) (took time.Duration, ok bool, err error) {
 	}
 	began := time.Now()
 	n := e.prompts.cuts[i+1] - pos
-	spans := e.plan.Rows(l.index, pos, pos+n)
+	spans := e.places(l.index, pos, pos+n)
 	data := e.kept.Read(s.names[i], plans.SpanBytes(spans))
 	if data == nil {
 		return 0, false, nil
@@ -135,7 +132,7 @@ func (e *Engine) keep(done func()) bool {
 		}
 		i := l.looked
 		l.looked++ // once: the bound may let it go again
-		spans := e.plan.Rows(l.index, e.prompts.cuts[i], e.prompts.cuts[i+1])
+		spans := e.places(l.index, e.prompts.cuts[i], e.prompts.cuts[i+1])
 		data := make([]byte, plans.SpanBytes(spans))
 		if k.rows.ReadSpans(context.Background(), spans, data) != nil {
 			return false // the next step tells why the device is lost

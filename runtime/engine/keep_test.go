@@ -24,6 +24,12 @@ func openKept(t *testing.T, dir string, most int64, lines *[]string) *keep.Store
 // TestKeptOverRestarts: behind a restart a prompt goes on from what the engine before it kept, and has the answer that
 // it has without; not one of another owner, of a plan with other cuts, or of what is damaged.
 func TestKeptOverRestarts(t *testing.T) {
+	for _, k := range kinds[:2] { // dense, in slots and in pages
+		t.Run(k.name, func(t *testing.T) { testKeptOverRestarts(t, k.pages) })
+	}
+}
+
+func testKeptOverRestarts(t *testing.T, pages bool) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	dir := filepath.Join(t.TempDir(), "kept")
 	var lines []string
@@ -33,7 +39,7 @@ func TestKeptOverRestarts(t *testing.T) {
 	fork.Prompt = slices.Concat(first.Prompt[:500], prompt(2, 100))
 	run := func(itl int, r engine.Request) (cached int) {
 		bubble(t, func(t *testing.T) {
-			p := fakePlan(2, 1024, false)
+			p := kindPlan(2, false, false, pages)
 			o := engine.Options{Keeper: store}
 			if itl > 0 {
 				o.ITL = engine.Unhurried
@@ -95,7 +101,7 @@ func TestKeptOverRestarts(t *testing.T) {
 // TestWhatIsNotKept: nothing is kept of models whose caches are more than rows.
 func TestWhatIsNotKept(t *testing.T) {
 	for _, k := range kinds {
-		if err := engine.Keeps(kindPlan(2, k.recurrent, k.rings, k.pages)); (err == nil) != (k.name == "dense") {
+		if err := engine.Keeps(kindPlan(2, k.recurrent, k.rings, k.pages)); (err == nil) != (k.name == "dense" || k.name == "pages") {
 			t.Errorf("%s: %v", k.name, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 )
 
@@ -94,7 +95,22 @@ func (e *Engine) supply(s *seq, to int) (bool, error) {
 		return true, nil
 	}
 	within := n % table.Page
-	return true, e.exec.Copy(context.Background(), e.plan.PageRows(table.At(l.index, n), within), e.plan.PageRows(int(from), within))
+	return true, e.exec.Copy(context.Background(), e.plan.PageRows(table.At(l.index, n), 0, within), e.plan.PageRows(int(from), 0, within))
+}
+
+// places lists what positions [from, to) of a slot take in the caches that have a row for each.
+func (e *Engine) places(slot, from, to int) []plans.Span {
+	if e.pages == nil {
+		return e.plan.Rows(slot, from, to)
+	}
+	var spans []plans.Span
+	for t := e.pages.Table(); from < to; {
+		page := from / t.Page * t.Page
+		end := min(to, page+t.Page)
+		spans = append(spans, e.plan.PageRows(t.At(slot, from), from-page, end-page)...)
+		from = end
+	}
+	return spans
 }
 
 // supplied returns the sequences whose prompt is read, with pages for the next step.

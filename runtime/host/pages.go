@@ -51,7 +51,7 @@ func (x *Executor) writeTable(table, data []int32) error {
 
 // poison fills a page of all caches with NaNs.
 func (x *Executor) poison(page int) error {
-	windows, err := x.windows(x.plan.PageRows(page, x.plan.Paged().Page))
+	windows, err := x.windows(x.plan.PageRows(page, 0, x.plan.Paged().Page))
 	for _, w := range windows {
 		for i := range w {
 			w[i] = float32(math.NaN())
