@@ -32,6 +32,10 @@ type Executor interface {
 	Close() error
 }
 
+// Overlapping is an executor that may say that its device runs a submission while the host works. On a device that
+// computes on the host's processors nothing is gained by submitting a step ahead.
+type Overlapping interface{ Overlaps() bool }
+
 // Launch is an entry and how often it runs in a row.
 type Launch struct {
 	Entry *plans.Entry

@@ -804,6 +804,7 @@ func TestMetrics(t *testing.T) {
 		`zincrun_admissions_total{model_name="gopher",reuse="copied"} 5`,
 		`zincrun_prompt_waits_total{model_name="gopher",reason="itl"} 6`,
 		`zincrun_tokens_chosen_total{by="candidates",model_name="gopher"} 7`,
+		`zincrun_submissions_ahead_total{model_name="gopher"} 9`,
 		`zincrun_requests_waiting_for{model_name="gopher",reason="turn"} 0`,
 		`vllm:num_requests_waiting_by_reason{model_name="gopher",reason="capacity"} 0`,
 		`vllm:num_requests_waiting_by_reason{model_name="gopher",reason="deferred"} 0`,

@@ -24,9 +24,10 @@ type idle struct {
 func (x *idle) Write(string, []int32) error { return nil }
 
 func (x *idle) Wait(context.Context, runtime.Ticket) error {
-	for _, l := range x.open {
+	for _, l := range x.open[0] {
 		x.steps += l.Times
 	}
+	x.open = x.open[1:]
 	return nil
 }
 

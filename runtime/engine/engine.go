@@ -121,6 +121,9 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 	e.kept = newKept(o, plan, exec, e.prompts)
 	e.luck.hits = 0.5
 	e.recurrent = plan.Memory.Recurrent()
+	if x, ok := exec.(runtime.Overlapping); ok {
+		e.overlaps = x.Overlaps()
+	}
 	if k := plan.Paged(); k != nil {
 		e.pages = cache.NewPages(plan.OwnPages(k.Pages), k.Pages)
 		e.block.Pages = e.pages.Table().Entries

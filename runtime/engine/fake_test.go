@@ -63,13 +63,15 @@ type fake struct {
 	rings  [][]row  // by position modulo their length: what the fakeWindow last rows must be found in
 	pool   []row    // in pages: rows of all of them, one page behind the other; slots then has no rows
 	step.Block
-	floats map[string][]float32
-	ints   map[string][]int32
-	saved  int  // states that were not freed
-	full   bool // there is no memory for states
-	copied int  // rows
-	open   []runtime.Launch
-	log    []launch
+	floats   map[string][]float32
+	ints     map[string][]int32
+	saved    int                // states that were not freed
+	full     bool               // there is no memory for states
+	copied   int                // rows
+	open     [][]runtime.Launch // submissions that were not waited for, the first first
+	overlaps bool
+	both     int // submissions made while another was open
+	log      []launch
 }
 
 type launch struct {
@@ -172,17 +174,33 @@ func (x *fake) Device() string { return "fake" }
 
 // Submit leaves to Wait what is to be computed, and how long that takes.
 func (x *fake) Submit(_ context.Context, l ...runtime.Launch) (runtime.Ticket, error) {
-	x.open = l
+	if len(x.open) == 2 {
+		return 0, errors.New("two submissions are open")
+	}
+	x.both += len(x.open)
+	x.open = append(x.open, l)
 	return 0, nil
 }
 
 func (x *fake) Wait(context.Context, runtime.Ticket) error {
-	for _, l := range x.open {
+	first := x.open[0]
+	x.open = x.open[1:]
+	for _, l := range first {
 		if err := x.run(l.Entry, l.Times); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (x *fake) Overlaps() bool { return x.overlaps }
+
+// Write is for what is submitted next. What is open runs in Wait, so that it would see it.
+func (x *fake) Write(region string, data []int32) error {
+	if len(x.open) > 0 {
+		return errors.New("the step block is written while a submission is open")
+	}
+	return x.Block.Write(region, data)
 }
 
 func (x *fake) run(e *plans.Entry, times int) error {
@@ -201,8 +219,10 @@ func (x *fake) run(e *plans.Entry, times int) error {
 	if n > e.Rows || n == 0 {
 		return fmt.Errorf("%d rows in %s", n, e.Name)
 	}
-	clear(x.ints[ir.StepOut])
-	for t := range times {
+	if x.Count == 0 {
+		clear(x.ints[ir.StepOut])
+	}
+	for range times {
 		for r, at := range x.Rows {
 			class := uint64(0)
 			if e.Kind == "prefill" {
@@ -237,9 +257,10 @@ func (x *fake) run(e *plans.Entry, times int) error {
 		}
 		for r := range x.Rows {
 			next := x.ints[e.Next][r]
-			x.ints[ir.StepOut][(t*n+r)%len(x.ints[ir.StepOut])] = next
+			x.ints[ir.StepOut][(int(x.Count)+r)%len(x.ints[ir.StepOut])] = next
 			x.Rows[r].Token, x.Rows[r].Pos = next, x.Rows[r].Pos+1
 		}
+		x.Count += int32(n)
 	}
 	return nil
 }

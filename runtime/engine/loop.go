@@ -33,7 +33,11 @@ type loop struct {
 	short     bool          // a slot is free, and there are no pages for the next request
 	preempted int64         // sequences that gave their slots up
 	block     step.Block
-	read      int64 // tokens of prompts
+	overlaps  bool      // the executor is runtime.Overlapping, and does
+	ahead     *ahead    // nil: everything that is submitted was waited for
+	aheads    int64     // how often something was submitted ahead
+	taken     time.Time // when the last of these was waited for
+	read      int64     // tokens of prompts
 	generated int64
 	// Recurrent states that could not be kept, and why the last one could not.
 	unsaved    int64
@@ -48,6 +52,7 @@ func (e *Engine) run() {
 	defer close(e.stopped)
 	for e.prepare() {
 		if err := e.step(); err != nil {
+			e.ahead = nil
 			e.fail(err)
 		}
 	}
@@ -70,7 +75,7 @@ func (e *Engine) prepare() bool {
 		closing := e.closing
 		e.mu.Unlock()
 		e.publish()
-		if len(e.running) > 0 {
+		if len(e.running) > 0 || e.ahead != nil {
 			return true
 		}
 		if closing != nil {
@@ -166,6 +171,9 @@ func (e *Engine) fail(err error) {
 
 // step takes pieces of prompts, as many as the bound allows, and a step of decoding.
 func (e *Engine) step() error {
+	if more, err := e.catchUp(); more || err != nil {
+		return err
+	}
 	e.spent = 0
 	if slices.ContainsFunc(e.running, func(s *seq) bool { return !s.ended && s.reading() }) {
 		e.tell(time.Hour) // steps of prompts may take long

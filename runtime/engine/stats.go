@@ -36,6 +36,8 @@ type Stats struct {
 	Chosen         map[string]int64
 	RestoredTokens int64 // of prompts, kept over a restart
 
+	// Ahead is how often steps were submitted while the ones before them ran.
+	Ahead int64
 	// Preempted is how often a request gave its slot up for the pages of others.
 	Preempted int64
 
@@ -125,6 +127,7 @@ func (e *Engine) publish() {
 	maps.Copy(e.stats.Decided, e.decided)
 	maps.Copy(e.stats.PromptWaits, e.waits)
 	maps.Copy(e.stats.Chosen, e.chosen)
+	e.stats.Ahead = e.aheads
 	for i, l := range e.slots {
 		st := SlotStats{State: "idle", Tokens: len(l.tokens), Kept: e.tree.At(l.index), Decision: l.decision}
 		if e.pages != nil {

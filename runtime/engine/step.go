@@ -120,6 +120,9 @@ func (e *Engine) decodeAll() error {
 
 // decode feeds the chosen tokens of each sequence, as many as there are rows for, and chooses the next ones.
 func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
+	if times := e.goesAhead(entry, group, depth); times > 0 {
+		return e.decodeAhead(entry, group, times)
+	}
 	times := e.burst(entry, group, depth)
 	entry, rows := e.share(entry, group)
 	e.block.Reset()

@@ -114,6 +114,9 @@ func (x *Executor) dispatch(e *plans.Entry, i int) driver.Dispatch {
 // Device names the device.
 func (x *Executor) Device() string { return x.info.Name }
 
+// Overlaps says whether the device runs a submission while the host works.
+func (x *Executor) Overlaps() bool { return !x.info.Host }
+
 // Backend names what runs the kernels.
 func (x *Executor) Backend() string { return x.info.Backend }
 
