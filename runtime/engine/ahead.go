@@ -11,9 +11,9 @@ import (
 )
 
 // A step ahead: where the device chooses for all, a step is submitted while the one before it runs, on the tokens that
-// this one will choose. So the device does not wait while the host reads tokens and hands them out. A row whose sequence
-// has ended meanwhile is run for nothing: nobody takes its tokens. What follows from the host, another sequence or a
-// forced token, comes behind what is submitted; so no more is submitted than fits the bound on the time between tokens.
+// this one will choose. So the device does not wait while the host reads tokens and hands them out. A row whose
+// sequence has ended meanwhile is run for nothing: nobody takes its tokens. A new sequence comes behind what is
+// submitted; so no more is submitted than fits the bound on the time between tokens.
 
 // ahead is a submission that nobody has waited for yet.
 type ahead struct {

@@ -11,9 +11,9 @@ import (
 	"github.com/zincc-dev/zincc/runtime/sample"
 )
 
-// TestAhead compares answers of a device on which steps are submitted ahead with those of one on which none are: requests
-// that come together and one behind the other, and end by any reason, some in the middle of a submission; with caches
-// that are rings, or lie in pages, and with recurrent state. What is submitted ahead is taken or thrown away.
+// TestAhead compares answers of a device on which steps are submitted ahead with those of one on which none are:
+// requests that come together and one behind the other, and end by any reason, some in the middle of a submission; with
+// caches that are rings, or lie in pages, and with recurrent state.
 func TestAhead(t *testing.T) {
 	var list []engine.Request
 	for i := range 40 {
@@ -90,8 +90,8 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestAheadWithin: what is submitted takes no longer than the bound on the time between tokens, and neither a new request
-// nor an end waits for longer.
+// TestAheadWithin: what is submitted takes no longer than the bound on the time between tokens, nor does a new request
+// wait for longer.
 func TestAheadWithin(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		p := fakePlan(8, 4096, false)
