@@ -47,6 +47,14 @@ type fragmentAt struct {
 	col, nextCol kernel.Value  // first output of each matrix of its tile, and of that of the next block
 }
 
+// after returns which step of which block comes behind step p of this one.
+func (at fragmentAt) after(p int) (block kernel.Value, step int) {
+	if p+1 == weight.FragmentSteps {
+		return at.next, 0
+	}
+	return at.block, p + 1
+}
+
 // emit emits the kernel behind what finds the tile of rows. workgroup counts the tiles of outputs.
 // split is the workgroup's part of the elements of a row, nil if that is all.
 func (k gemmFragment) emit(b *kernel.Builder, a *linearArgs, series, workgroup kernel.Value, tile rowTile, split *fragmentSplit) {
@@ -237,9 +245,10 @@ func (t *fragmentRun) runPooled(series kernel.Value) {
 			items = t.items(at.col, nil)
 		}
 		for p := range weight.FragmentSteps {
-			after, block, q := items, at.block, p+1
-			if q == weight.FragmentSteps {
-				after, block, q = next, at.next, 0
+			after := items
+			block, q := at.after(p)
+			if q == 0 {
+				after = next
 			}
 			t.step(items, head.gets().scales(items, p), held.gets(), func(o int) func(int) kernel.Value {
 				x := t.x.octet(at, p, o)

@@ -112,11 +112,7 @@ func (x *stagedX) octet(block fragmentAt, p, o int) func(rows int) kernel.Value 
 		for j, i := range x.items {
 			x.shared.Store(b.Add(at, i.to), weight.OctetOf(b, x.held[j].Get()))
 		}
-		if p+1 < weight.FragmentSteps {
-			sets(x.held, x.fetch(block.block, p+1))
-		} else {
-			sets(x.held, x.fetch(block.next, 0))
-		}
+		sets(x.held, x.fetch(block.after(p)))
 		b.SubgroupBarrier()
 	}
 	at = b.Add(at, b.SubgroupLane())

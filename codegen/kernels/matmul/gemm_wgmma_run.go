@@ -79,10 +79,7 @@ func (t *fragmentRun) runGrouped(series kernel.Value) {
 	head, held := heads(items, first).held(b), words(items, first, 0).held(b)
 	t.blocks(series, func(at fragmentAt) {
 		for p := range weight.FragmentSteps {
-			block, q := at.block, p+1
-			if q == weight.FragmentSteps {
-				block, q = at.next, 0
-			}
+			block, q := at.after(p)
 			chunk := b.Add(b.Mul(at.i, weight.FragmentSteps), p)
 			scales, loaded := head.gets().scales(items, p), held.gets()
 			for o := range 4 {
