@@ -283,8 +283,8 @@ func (t *fragmentRun) clear() {
 
 // multiply adds the products of a block.
 func (t *fragmentRun) multiply(items [][2]weight.FragmentItem, loads fragmentLoads, at fragmentAt) {
-	for p, words := range loads.steps {
-		t.step(items, loads.head.scales(items, p), words, func(o int) func(int) kernel.Value { return t.x.octet(at, p, o) })
+	for p := range weight.FragmentSteps {
+		t.step(items, loads[weight.FragmentSteps].scales(items, p), loads[p], func(o int) func(int) kernel.Value { return t.x.octet(at, p, o) })
 	}
 }
 

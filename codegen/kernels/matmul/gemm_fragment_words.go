@@ -82,42 +82,33 @@ func (held fragmentHeld) sets(next fragmentWords) {
 	}
 }
 
-// fragmentLoads are a block's head, and words by step.
-type fragmentLoads struct {
-	head  fragmentWords
-	steps [weight.FragmentSteps]fragmentWords
-}
+// fragmentLoads are a block's words by step, and behind them its head.
+type fragmentLoads [weight.FragmentSteps + 1]fragmentWords
 
 // load loads all of a block.
 func load(items [][2]weight.FragmentItem, block kernel.Value) (l fragmentLoads) {
-	for p := range l.steps {
-		l.steps[p] = words(items, block, p)
+	for p := range weight.FragmentSteps {
+		l[p] = words(items, block, p)
 	}
-	l.head = heads(items, block)
+	l[weight.FragmentSteps] = heads(items, block)
 	return l
 }
 
 // fragmentTurns are variables for them.
-type fragmentTurns struct {
-	head  fragmentHeld
-	steps [weight.FragmentSteps]fragmentHeld
-}
+type fragmentTurns [weight.FragmentSteps + 1]fragmentHeld
 
 func (l fragmentLoads) held(b *kernel.Builder) (t fragmentTurns) {
-	for p, w := range l.steps {
-		t.steps[p] = w.held(b)
+	for i, w := range l {
+		t[i] = w.held(b)
 	}
-	t.head = l.head.held(b)
 	return t
 }
 
 // turn returns what is held and has next held.
 func (t fragmentTurns) turn(next fragmentLoads) (l fragmentLoads) {
-	for p, held := range t.steps {
-		l.steps[p] = held.gets()
-		held.sets(next.steps[p])
+	for i, held := range t {
+		l[i] = held.gets()
+		held.sets(next[i])
 	}
-	l.head = t.head.gets()
-	t.head.sets(next.head)
 	return l
 }
