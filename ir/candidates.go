@@ -17,7 +17,7 @@ const (
 	// CandidateKeep is how many tokens of a part are kept, the likeliest.
 	CandidateKeep = 8
 	// CandidateWords is what a part has: the bits of the logit and the id of each of these, in the order of
-	// CandidateKey; -Inf and 0 where there are fewer tokens above -Inf. Behind them the sums over all tokens of the
+	// candidateKey; -Inf and 0 where there are fewer tokens above -Inf. Behind them the sums over all tokens of the
 	// part of the upper and of the lower 16 bits of their CandidateWeight.
 	CandidateWords = 2*CandidateKeep + 2
 	// CandidateRow is what a row has.
@@ -46,8 +46,8 @@ var candidateOps = []*OpKind{{
 	},
 }}
 
-// CandidateKey orders logits by their bits: NaN is 0, then they descend. It is its own inverse but for NaN.
-func CandidateKey(bits uint32) uint32 {
+// candidateKey orders logits by their bits: NaN is 0, then they descend. It is its own inverse but for NaN.
+func candidateKey(bits uint32) uint32 {
 	switch x := math.Float32frombits(bits); {
 	case x != x:
 		return 0
@@ -95,7 +95,7 @@ func candidatesOf(x []float32, part int, to []int32) {
 	var all []token
 	for first := part * CandidateRun; first < len(x); first += CandidateParts * CandidateRun {
 		for i := first; i < min(len(x), first+CandidateRun); i++ {
-			all = append(all, token{CandidateKey(math.Float32bits(x[i])), uint32(i)})
+			all = append(all, token{candidateKey(math.Float32bits(x[i])), uint32(i)})
 		}
 	}
 	slices.SortFunc(all, func(a, b token) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.id, b.id)) })
@@ -104,7 +104,7 @@ func candidatesOf(x []float32, part int, to []int32) {
 	for i := range CandidateKeep {
 		bits, id := least, uint32(0)
 		if i < len(all) && all[i].key < least {
-			bits, id = CandidateKey(all[i].key), all[i].id
+			bits, id = candidateKey(all[i].key), all[i].id
 			if all[i].key == 0 {
 				bits = math.MaxInt32 // NaN
 			}

@@ -102,7 +102,7 @@ func (r *candidatesRun) run() {
 	})
 }
 
-// key is ir.CandidateKey of a number that is not NaN, by its bits.
+// key is the order of op candidates of a number that is not NaN, by its bits.
 func (r *candidatesRun) key(bits kernel.Value) kernel.Value {
 	b := r.b
 	return b.Select(b.Lt(bits, b.U32(1<<31)), b.Xor(bits, b.U32(math.MaxInt32)), bits)
