@@ -185,7 +185,7 @@ func TestConversations(t *testing.T) {
 			one := func(r *rand.Rand) error {
 				var history []int32
 				owner := fmt.Sprint(r.IntN(4))
-				mu.Lock()
+				b.mu.Lock()
 				all := b.sent[fmt.Sprint(r.IntN(4))] // another owner's, maybe
 				if len(all) > 0 && r.IntN(2) > 0 {
 					fork := all[r.IntN(len(all))]
@@ -193,7 +193,7 @@ func TestConversations(t *testing.T) {
 				} else {
 					history = prompt(r.IntN(3), 100+r.IntN(100))
 				}
-				mu.Unlock()
+				b.mu.Unlock()
 				for range 1 + r.IntN(3) {
 					history = append(history, prompt(3+r.IntN(60), 1+r.IntN(60))...)
 					q := engine.Request{Prompt: slices.Clone(history[:min(len(history), ctx-40)]), Max: 1 + r.IntN(40), TopLogprobs: -1, Owner: owner}
