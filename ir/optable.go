@@ -437,13 +437,13 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name:   "argmax",
-		Doc:    "y[r] = the smallest index of the largest x[r]",
-		Params: []string{"x"},
-		Flops:  noFlops,
-		Error:  exact,
+		Doc:    "y[r] = the smallest index of the largest x[r], or 0 if none is above -Inf. " + maskDoc,
+		Params: []string{"x", "masked", "mask"}, Optional: 2,
+		Flops: noFlops,
+		Error: exact,
 		Infer: func(op *Op) (Type, error) {
 			x := op.Args[0].Type
-			if err := isRows(x); err != nil {
+			if err := isMasked(op); err != nil {
 				return Type{}, err
 			}
 			return MakeType(I32, x.Shape[0]), nil
@@ -452,14 +452,14 @@ var denseOps = []*OpKind{
 	{
 		Name: "argmax_split",
 		Doc: "argmax over `splits` ranges of x: split s covers [s*step, min(width, (s+1)*step)), where step = width/splits, rounded up to a multiple of 4. " +
-			"Result per split: the largest number and its smallest index, or -Inf and 0 if no number is above -Inf",
-		Params: []string{"x"},
-		Attrs:  []AttrSpec{intAttr("splits")},
-		Flops:  noFlops,
-		Error:  exact,
+			"Result per split: the largest number and its smallest index, or -Inf and 0 if no number is above -Inf. " + maskDoc,
+		Params: []string{"x", "masked", "mask"}, Optional: 2,
+		Attrs: []AttrSpec{intAttr("splits")},
+		Flops: noFlops,
+		Error: exact,
 		Infer: func(op *Op) (Type, error) {
 			x, s := op.Args[0].Type, op.Attrs.Int("splits")
-			if err := isRows(x); err != nil {
+			if err := isMasked(op); err != nil {
 				return Type{}, err
 			}
 			// An index is exact in f32.
@@ -503,6 +503,27 @@ var denseOps = []*OpKind{
 			return Type{}, nil
 		},
 	},
+}
+
+const maskDoc = "Of a row with masked[r] > 0 the x[r][i] alone count whose bit is set: bit i mod 32 of mask[masked[r]-1][i/32]"
+
+// isMasked checks logits, which may have a mask.
+func isMasked(op *Op) error {
+	x := op.Args[0].Type
+	if err := isRows(x); err != nil || len(op.Args) == 1 {
+		return err
+	}
+	if len(op.Args) != 3 {
+		return fmt.Errorf("masked and mask come together")
+	}
+	masked, mask := op.Args[1].Type, op.Args[2].Type
+	if want := MakeType(I32, x.Shape[0]); !masked.Equal(want) {
+		return fmt.Errorf("masked %s is not %s", masked, want)
+	}
+	if mask.DType != I32 || len(mask.Shape) != 2 || mask.Shape[0] <= 0 || mask.Last() != Dim(MaskWords(int(x.Last()))) {
+		return fmt.Errorf("mask %s is not i32[n, %d]", mask, MaskWords(int(x.Last())))
+	}
+	return nil
 }
 
 func isRows(x Type) error {

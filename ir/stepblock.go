@@ -10,7 +10,14 @@ const (
 	StepOut   = "out"   // i32[ring]: chosen ids
 	StepCount = "count" // i32[1]: how many ids were chosen; the next one goes to out[count mod ring]
 	StepPages = "pages" // i32[slots, pages of a sequence]: the block table, where caches lie in pages
+	// i32[T]: 0, or 1 + the row of the mask that bounds the choice of this row
+	StepMasked = "masked"
+	// i32[slots, MaskWords(vocabulary)]: bit i mod 32 of word i/32 says whether token i may be chosen
+	StepMask = "mask"
 
 	// Arrivals counts the workgroups of a last-block reduction. No two dispatches may count at once.
 	Arrivals = "arrivals"
 )
+
+// MaskWords is how many words of 32 tokens the mask of a vocabulary has.
+func MaskWords(vocab int) int { return (vocab + 31) / 32 }

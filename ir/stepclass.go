@@ -30,5 +30,17 @@ func ParseStepClass(text string) (StepClass, bool) {
 // and a lone row.
 func (f *Func) Exact(v *Value) bool { return f.Class == ExactStep || v.Type.Shape[0] == 1 }
 
+// Choice is the group that chooses tokens within a mask, and those behind it; all groups come before it if none does.
+func (f *Func) Choice() int {
+	for i, g := range f.Groups {
+		for _, v := range g.Inputs() {
+			if v.Class == Step && v.Name == StepMask {
+				return i
+			}
+		}
+	}
+	return len(f.Groups)
+}
+
 // IsDecode reports whether f decodes: its steps are exact, and their rows may belong to many sequences.
 func (f *Func) IsDecode() bool { return f.Class == ExactStep && f.Sequences == ManySequences }

@@ -74,6 +74,9 @@ func splitEntries(p *ir.Program, entries []Entry) error {
 			dropOps(f, "advance")
 			dropOps(f, "argmax")
 		}
+		if e.Kind == Prefill {
+			dropMask(f)
+		}
 		p.Funcs = append(p.Funcs, f)
 	}
 	return nil
@@ -127,6 +130,15 @@ func Clone(f *ir.Func) *ir.Func {
 		c.Groups = append(c.Groups, ng)
 	}
 	return c
+}
+
+// dropMask takes the mask from the choice: the host looks at the first token of an answer itself.
+func dropMask(f *ir.Func) {
+	for _, op := range f.Ops() {
+		if op.Kind.Name == "argmax" {
+			op.Args = op.Args[:1]
+		}
+	}
 }
 
 func dropOps(f *ir.Func, kind string) {

@@ -14,8 +14,8 @@ type Executor interface {
 	// Write sets the first values of a region of the step block, for the submissions that follow.
 	Write(region string, data []int32) error
 	// Submit begins to run launches one behind the other, without returning to the host in between, the first of them
-	// on the step block as the host has written it. It does not wait for their end, but on the oracle. Two submissions
-	// may be open, and each must be waited for.
+	// on the step block as the host has written it. It does not wait for their end, but on the oracle. Three
+	// submissions may be open, and each must be waited for.
 	Submit(ctx context.Context, launches ...Launch) (Ticket, error)
 	// Wait waits for the end of a submission, or until the caller loses interest; it is given up then.
 	Wait(ctx context.Context, t Ticket) error
@@ -36,18 +36,30 @@ type Executor interface {
 // computes on the host's processors nothing is gained by submitting a step ahead.
 type Overlapping interface{ Overlaps() bool }
 
-// Launch is an entry and how often it runs in a row.
+// Launch is an entry, or a part of it, and how often it runs in a row.
 type Launch struct {
 	Entry *plans.Entry
 	Times int
+	Part  Part
 }
+
+// Part is a part of an entry. A plan that chooses within masks (ir.StepMask) has decode entries in two parts, so that
+// the host can make the masks of a step while the device computes its logits.
+type Part int
+
+// Parts of an entry.
+const (
+	Whole  Part = iota
+	Logits      // all up to the logits
+	Choice      // the choice of tokens by the logits, and the advance of the step block, which does not come back
+)
 
 // Ticket is an open submission.
 type Ticket uint64
 
 // Run runs an entry times times in a row, in one submission, and waits for its end.
 func Run(ctx context.Context, x Executor, entry *plans.Entry, times int) error {
-	t, err := x.Submit(ctx, Launch{entry, times})
+	t, err := x.Submit(ctx, Launch{Entry: entry, Times: times})
 	if err != nil {
 		return err
 	}

@@ -394,6 +394,16 @@ func (m *model) embed() *ir.Value {
 	return x
 }
 
+// mask declares what bounds the choice of tokens.
+func (m *model) mask() []*ir.Value {
+	if m.err != nil {
+		return nil
+	}
+	words := ir.Dim(ir.MaskWords(m.vocab))
+	return []*ir.Value{m.p.AddGlobal(ir.StepMasked, ir.Step, ir.MakeType(ir.I32, ir.T)),
+		m.p.AddGlobal(ir.StepMask, ir.Step, ir.MakeType(ir.I32, ir.Dim(m.p.Slots), words))}
+}
+
 // head is the end of every model: final norm, output projection, greedy choice
 // and the step block for the next step. Scale and cap of the logits do not change which is
 // the largest. A model that makes vectors ends with the final norm, of the last row where that one stands for
@@ -421,7 +431,7 @@ func (m *model) head(x *ir.Value) {
 		name = "token_embd" // tied
 	}
 	logits := m.linearOf(x, name, "output", m.embd, m.vocab)
-	next := m.op("argmax", nil, logits)
+	next := m.op("argmax", nil, append([]*ir.Value{logits}, m.mask()...)...)
 	m.op("advance", nil, next, m.token, m.pos, m.slot, m.n, m.out, m.count)
 	switch {
 	case m.softcap > 0:

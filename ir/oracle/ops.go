@@ -244,18 +244,42 @@ func lastRow(c *call) error {
 func argmax(c *call) error {
 	x, y, k := c.arg(0), asInts(c.result()), width(c.op.Args[0])
 	for r := range c.rows(0) {
-		_, y[r] = largest(x[r*k:(r+1)*k], 0)
+		mask, err := c.mask(r)
+		if err != nil {
+			return err
+		}
+		_, y[r] = largest(x[r*k:(r+1)*k], 0, mask)
 	}
 	return nil
 }
 
-// largest returns the largest number of x and its smallest index, counted from first;
-// -Inf and 0 if there is none above that.
-func largest(x []float32, first int) (most float32, at int32) {
+// mask returns the mask of a row of argmax; nil without one.
+func (c *call) mask(row int) ([]int32, error) {
+	if len(c.op.Args) == 1 {
+		return nil, nil
+	}
+	masked, err := c.ints(1)
+	if err != nil {
+		return nil, err
+	}
+	mask, err := c.ints(2)
+	if err != nil || masked[row] == 0 {
+		return nil, err
+	}
+	words := width(c.op.Args[2])
+	if i := int(masked[row]) - 1; i >= 0 && i < len(mask)/words {
+		return mask[i*words:][:words], nil
+	}
+	return nil, fmt.Errorf("row %d has mask %d of %d", row, masked[row], len(mask)/words)
+}
+
+// largest returns the largest number of x that the mask, if there is one, allows, and its smallest index, counted from
+// first; -Inf and 0 if there is none above that.
+func largest(x []float32, first int, mask []int32) (most float32, at int32) {
 	most = float32(math.Inf(-1))
 	for i, v := range x {
-		if v > most {
-			most, at = v, int32(first+i)
+		if id := first + i; v > most && (mask == nil || mask[id/32]>>(id%32)&1 != 0) {
+			most, at = v, int32(id)
 		}
 	}
 	return most, at
@@ -265,8 +289,12 @@ func argmaxSplit(c *call) error {
 	x, y, k, splits := c.arg(0), c.result(), width(c.op.Args[0]), c.op.Attrs.Int("splits")
 	step := ceilDiv(ceilDiv(k, splits), 4) * 4
 	for i := range c.rows(0) * splits {
+		mask, err := c.mask(i / splits)
+		if err != nil {
+			return err
+		}
 		row, lo := i/splits*k, min(k, i%splits*step)
-		most, at := largest(x[row+lo:row+min(k, lo+step)], lo)
+		most, at := largest(x[row+lo:row+min(k, lo+step)], lo, mask)
 		y[2*i], y[2*i+1] = most, float32(at)
 	}
 	return nil

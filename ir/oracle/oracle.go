@@ -108,13 +108,21 @@ func (m *Machine) rowInts(name string) []int32 {
 // which belong to one or many sequences as f says. After an error the values that the groups have written are
 // undefined.
 func (m *Machine) Run(ctx context.Context, f *ir.Func) error {
+	return m.RunGroups(ctx, f, 0, len(f.Groups))
+}
+
+// RunGroups is Run for groups from to to, behind a run of those before them.
+func (m *Machine) RunGroups(ctx context.Context, f *ir.Func, from, to int) error {
 	if m.funcs[f] == nil {
 		return fmt.Errorf("func %q is not of this program", f.Name)
 	}
 	if err := m.checkRows(f); err != nil {
 		return fmt.Errorf("func %q: %w", f.Name, err)
 	}
-	for i, g := range f.Groups {
+	for i, g := range f.Groups[:to] {
+		if i < from {
+			continue
+		}
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("func %q: %w", f.Name, err)
 		}

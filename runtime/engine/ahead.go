@@ -176,7 +176,7 @@ func (e *Engine) take(a *ahead) error {
 			continue
 		}
 		s.slot.tokens, s.next = append(s.slot.tokens, s.next[0]), s.next[:0]
-		e.walk(s, a.times, func(i int) int32 { return out[(a.count+i*n+r)%len(out)] })
+		e.takeRow(s, a.times, func(i int) int32 { return out[(a.count+i*n+r)%len(out)] })
 		group, rows = append(group, s), append(rows, r)
 	}
 	return e.conclude(a.entry, group, rows)

@@ -31,6 +31,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/cache"
@@ -119,10 +120,10 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 	e.turns, e.decided, e.waits = turns{}, zeros[int64](reuses), zeros[int64](promptWaits)
 	e.chosen = zeros[int64](choices)
 	e.kept = newKept(o, plan, exec, e.prompts)
-	e.luck.hits = 0.5
 	e.recurrent = plan.Memory.Recurrent()
 	if x, ok := exec.(runtime.Overlapping); ok {
 		e.overlaps = x.Overlaps()
+		e.guides = e.overlaps && plan.Program.Global(ir.StepMask) != nil
 	}
 	if k := plan.Paged(); k != nil {
 		e.pages = cache.NewPages(plan.OwnPages(k.Pages), k.Pages)

@@ -65,10 +65,12 @@ type fake struct {
 	step.Block
 	floats   map[string][]float32
 	ints     map[string][]int32
-	saved    int                // states that were not freed
-	full     bool               // there is no memory for states
-	copied   int                // rows
-	open     [][]runtime.Launch // submissions that were not waited for, the first first
+	saved    int         // states that were not freed
+	full     bool        // there is no memory for states
+	copied   int         // rows
+	busy     time.Time   // until then
+	free     []time.Time // when each submission ends
+	open     int         // submissions
 	overlaps bool
 	both     int // submissions made while another was open
 	log      []launch
@@ -78,6 +80,7 @@ type launch struct {
 	entry *plans.Entry
 	rows  int
 	times int
+	part  runtime.Part
 	slots []int32
 	end   time.Time
 }
@@ -122,6 +125,7 @@ func addCache(p *plans.Plan, name string, rows int, k plans.Kept) {
 func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
 	p := &plans.Plan{Header: plans.Header{Ctx: ctx, Slots: slots, Ring: 256, Model: plans.Model{Vocab: len(fakeVocab.Tokens)}}, Vocab: fakeVocab, Program: &ir.Program{}}
 	addCache(p, "rows", ctx, plans.Kept{Kind: "positions", Back: ctx})
+	p.Program.Globals = append(p.Program.Globals, &ir.Value{Name: ir.StepMask, Class: ir.Step, Type: ir.MakeType(ir.I32, ir.Dim(slots), 1)})
 	if recurrent {
 		p.Memory.State = []plans.Region{{Name: "state", Kept: &plans.Kept{Kind: "state", Sequences: slots, Rows: 1, RowBytes: 4}}}
 	}
@@ -172,50 +176,50 @@ func newFake(p *plans.Plan) *fake {
 
 func (x *fake) Device() string { return "fake" }
 
-// Submit leaves to Wait what is to be computed, and how long that takes.
-func (x *fake) Submit(_ context.Context, l ...runtime.Launch) (runtime.Ticket, error) {
-	if len(x.open) == 2 {
-		return 0, errors.New("two submissions are open")
+// Submit computes at once what is ready for the host when Wait returns.
+func (x *fake) Submit(_ context.Context, launches ...runtime.Launch) (runtime.Ticket, error) {
+	x.free = append(x.free, time.Time{})
+	x.both += x.open
+	if x.open++; x.open > 3 {
+		return 0, errors.New("more than three submissions are open")
 	}
-	x.both += len(x.open)
-	x.open = append(x.open, l)
-	return 0, nil
+	for _, l := range launches {
+		if err := x.run(l); err != nil {
+			return 0, err
+		}
+	}
+	x.free[len(x.free)-1] = x.busy
+	return runtime.Ticket(len(x.free)), nil
 }
 
-func (x *fake) Wait(context.Context, runtime.Ticket) error {
-	first := x.open[0]
-	x.open = x.open[1:]
-	for _, l := range first {
-		if err := x.run(l.Entry, l.Times); err != nil {
-			return err
-		}
+func (x *fake) Wait(_ context.Context, t runtime.Ticket) error {
+	time.Sleep(time.Until(x.free[t-1]))
+	x.open--
+	if x.fail != nil && time.Now().After(x.broken) {
+		return x.fail
 	}
 	return nil
 }
 
 func (x *fake) Overlaps() bool { return x.overlaps }
 
-// Write is for what is submitted next. What is open runs in Wait, so that it would see it.
-func (x *fake) Write(region string, data []int32) error {
-	if len(x.open) > 0 {
-		return errors.New("the step block is written while a submission is open")
-	}
-	return x.Block.Write(region, data)
-}
-
-func (x *fake) run(e *plans.Entry, times int) error {
+func (x *fake) run(l runtime.Launch) error {
+	e, times := l.Entry, l.Times
 	n, deepest := len(x.Rows), 0
 	var slots []int32
 	for _, r := range x.Rows {
 		deepest, slots = max(deepest, int(r.Pos)), append(slots, r.Slot)
 	}
+	if l.Part == runtime.Choice {
+		return x.choose(e)
+	}
 	took := e.Predict(deepest).Seconds() * float64(times) * x.slow
 	took *= 1 + x.jitter*float64(x.rand.Uint64()>>11)/(1<<53)
-	time.Sleep(time.Duration(took * float64(time.Second)))
-	x.log = append(x.log, launch{e, n, times, slots, time.Now()})
-	if x.fail != nil && time.Now().After(x.broken) {
-		return x.fail
+	if now := time.Now(); x.busy.Before(now) {
+		x.busy = now
 	}
+	x.busy = x.busy.Add(time.Duration(took * float64(time.Second)))
+	x.log = append(x.log, launch{e, n, times, l.Part, slots, x.busy})
 	if n > e.Rows || n == 0 {
 		return fmt.Errorf("%d rows in %s", n, e.Name)
 	}
@@ -223,46 +227,83 @@ func (x *fake) run(e *plans.Entry, times int) error {
 		clear(x.ints[ir.StepOut])
 	}
 	for range times {
-		for r, at := range x.Rows {
-			class := uint64(0)
-			if e.Kind == "prefill" {
-				if !x.alike {
-					class = uint64(e.Rows)<<32 + uint64(x.Rows[0].Pos)
-				}
-				if at.Slot != x.Rows[0].Slot || at.Pos != x.Rows[0].Pos+int32(r) {
-					return fmt.Errorf("%s: row %d is of slot %d at %d", e.Name, r, at.Slot, at.Pos)
-				}
-			}
-			if err := x.put(int(at.Slot), int(at.Pos), row{at.Token, class}); err != nil {
-				return fmt.Errorf("%s, row %d: %w", e.Name, r, err)
-			}
-			if e.Kind == "decode" || r == n-1 {
-				out := r
-				if e.Kind == "prefill" {
-					out = 0
-				}
-				logits := x.floats[e.Logits][out*len(x.plan.Vocab.Tokens):][:len(x.plan.Vocab.Tokens)]
-				next, err := x.logits(int(at.Slot), int(at.Pos), logits)
-				if err != nil {
-					return fmt.Errorf("%s, row %d: %w", e.Name, r, err)
-				}
-				x.ints[e.Next][out] = next
-				if e.Candidates != "" {
-					ir.Candidates(logits, x.ints[e.Candidates][out*ir.CandidateRow:][:ir.CandidateRow])
-				}
+		if err := x.logitsOf(e); err != nil {
+			return err
+		}
+		if l.Part == runtime.Whole {
+			if err := x.choose(e); err != nil {
+				return err
 			}
 		}
-		if e.Kind != "decode" {
-			continue
-		}
-		for r := range x.Rows {
-			next := x.ints[e.Next][r]
-			x.ints[ir.StepOut][(int(x.Count)+r)%len(x.ints[ir.StepOut])] = next
-			x.Rows[r].Token, x.Rows[r].Pos = next, x.Rows[r].Pos+1
-		}
-		x.Count += int32(n)
 	}
 	return nil
+}
+
+// logitsOf computes the logits of a step.
+func (x *fake) logitsOf(e *plans.Entry) error {
+	v := len(x.plan.Vocab.Tokens)
+	for r, at := range x.Rows {
+		class := uint64(0)
+		if e.Kind == "prefill" {
+			if !x.alike {
+				class = uint64(e.Rows)<<32 + uint64(x.Rows[0].Pos)
+			}
+			if at.Slot != x.Rows[0].Slot || at.Pos != x.Rows[0].Pos+int32(r) {
+				return fmt.Errorf("%s: row %d is of slot %d at %d", e.Name, r, at.Slot, at.Pos)
+			}
+		}
+		if err := x.put(int(at.Slot), int(at.Pos), row{at.Token, class}); err != nil {
+			return fmt.Errorf("%s, row %d: %w", e.Name, r, err)
+		}
+		if e.Kind == "decode" || r == len(x.Rows)-1 {
+			out := r
+			if e.Kind == "prefill" {
+				out = 0
+			}
+			logits := x.floats[e.Logits][out*v:][:v]
+			if err := x.logits(int(at.Slot), int(at.Pos), logits); err != nil {
+				return fmt.Errorf("%s, row %d: %w", e.Name, r, err)
+			}
+			if e.Candidates != "" {
+				ir.Candidates(logits, x.ints[e.Candidates][out*ir.CandidateRow:][:ir.CandidateRow])
+			}
+		}
+	}
+	return nil
+}
+
+// choose chooses tokens, and advances the step block behind a step of decoding.
+func (x *fake) choose(e *plans.Entry) error {
+	v, n := len(x.plan.Vocab.Tokens), len(x.Rows)
+	for out, next := range x.ints[e.Next] {
+		next = 0
+		logits := x.floats[e.Logits][out*v:][:v]
+		best := math.Inf(-1)
+		for i, l := range logits {
+			if float64(l) > best && x.may(e, out, i) {
+				best, next = float64(l), int32(i)
+			}
+		}
+		x.ints[e.Next][out] = next
+	}
+	if e.Kind != "decode" {
+		return nil
+	}
+	for r := range x.Rows {
+		next := x.ints[e.Next][r]
+		x.ints[ir.StepOut][(int(x.Count)+r)%len(x.ints[ir.StepOut])] = next
+		x.Rows[r].Token, x.Rows[r].Pos = next, x.Rows[r].Pos+1
+	}
+	x.Count += int32(n)
+	return nil
+}
+
+// may says whether a mask lets a row have a token.
+func (x *fake) may(e *plans.Entry, row, token int) bool {
+	if e.Kind != "decode" || row >= len(x.Masked) || x.Masked[row] == 0 {
+		return true
+	}
+	return x.Mask[int(x.Masked[row]-1)*ir.MaskWords(len(x.plan.Vocab.Tokens))+token/32]>>(token%32)&1 != 0
 }
 
 func (x *fake) put(slot, pos int, r row) error {
@@ -331,11 +372,11 @@ func (x *fake) inPool(slot, pos int) (*row, error) {
 	return &x.pool[page*t.Page+pos%t.Page], nil
 }
 
-// logits sets the logits behind a position and returns the largest one's token.
-func (x *fake) logits(slot, pos int, to []float32) (int32, error) {
+// logits sets the logits behind a position.
+func (x *fake) logits(slot, pos int, to []float32) error {
 	rows, err := x.rowsTo(slot, pos)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	h := uint64(0)
 	if x.states != nil {
@@ -350,22 +391,18 @@ func (x *fake) logits(slot, pos int, to []float32) (int32, error) {
 			h = x.rings[slot][p%fakeRing].mix(h)
 		}
 	}
-	best := 0
 	for i := range to {
 		to[i] = float32(mix(h, uint64(i))>>40) / (1 << 22)
 		if i == fakeEOS {
 			to[i] -= 1.5 // answers are to be of some length
 		}
-		if to[i] > to[best] {
-			best = i
-		}
 	}
 	if x.nan {
-		to[0] = to[0] - to[0]
-		to[0] /= to[0]
-		best = 0
+		for i := range to {
+			to[i] = float32(math.NaN())
+		}
 	}
-	return int32(best), nil
+	return nil
 }
 
 func (x *fake) Ints(region string) ([]int32, error) {

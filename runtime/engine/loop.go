@@ -27,7 +27,9 @@ type loop struct {
 	clock     int64
 	decoding  []*seq        // of the step, in memory that is used again
 	spent     time.Duration // on prompts, in this step
-	luck      luck          // of all sequences with a format
+	forcedRun float64       // seq.forcedRun of all
+	guided    *guided       // nil: no sequences are
+	guides    bool          // the device can choose within masks
 	host      average       // seconds from the end of a step of decoding on the device until its tokens are chosen
 	pages     *cache.Pages  // that slots have; nil where caches do not lie in pages
 	short     bool          // a slot is free, and there are no pages for the next request
@@ -52,7 +54,7 @@ func (e *Engine) run() {
 	defer close(e.stopped)
 	for e.prepare() {
 		if err := e.step(); err != nil {
-			e.ahead = nil
+			e.ahead, e.guided = nil, nil
 			e.fail(err)
 		}
 	}
@@ -75,7 +77,7 @@ func (e *Engine) prepare() bool {
 		closing := e.closing
 		e.mu.Unlock()
 		e.publish()
-		if len(e.running) > 0 || e.ahead != nil {
+		if len(e.running) > 0 || e.ahead != nil || e.guided != nil {
 			return true
 		}
 		if closing != nil {
@@ -156,7 +158,7 @@ func (e *Engine) admit(s *seq) bool {
 	e.turns[s.req.Owner] = e.clock
 	s.slot, l.seq, l.decision = l, s, Decision{Why: why, From: -1}
 	if s.admitted.IsZero() {
-		s.usage.Cached, s.admitted, s.luck = cached, time.Now(), e.luck
+		s.usage.Cached, s.admitted, s.forcedRun = cached, time.Now(), e.forcedRun
 	}
 	return true
 }
@@ -173,6 +175,9 @@ func (e *Engine) fail(err error) {
 func (e *Engine) step() error {
 	if more, err := e.catchUp(); more || err != nil {
 		return err
+	}
+	if e.guided != nil {
+		return e.follow()
 	}
 	e.spent = 0
 	if slices.ContainsFunc(e.running, func(s *seq) bool { return !s.ended && s.reading() }) {

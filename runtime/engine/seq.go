@@ -14,32 +14,32 @@ import (
 
 // seq is a request on its way.
 type seq struct {
-	req      *Request
-	ctx      context.Context
-	out      *feed
-	sampler  *sample.Sampler // nil: the device chooses
-	format   *format         // nil: the answer may be anything
-	bias     map[int32]float64
-	ends     []int32 // tokens that end the answer
-	slot     *slot
-	ending   string // why it is to end
-	ended    bool
-	started  bool    // the slot is ready for steps of the sequence
-	exact    bool    // the slot holds what a run without cache would have written
-	from     int     // where the slot's next steps of the prompt began
-	parts    int     // where the prompt parts from what was read before
-	next     []int32 // chosen, not yet in the slot: the last one, and before it those of a forced run
-	luck     luck    // with a format
-	again    bool    // the row of the next token was run in a burst; the device chose there what may not come
-	answer   []int32
-	forced   []int32 // comes next, whatever the logits
-	open     bool    // reasoning
-	closing  bool    // what ends reasoning is forced
-	owed     *Opening
-	opening  [][]int32 // what one of may come next; an empty one: anything may
-	usage    Usage
-	names    []string // of the pieces of the prompt, as they are kept over restarts
-	waitsFor string   // why its prompt is not read on; "": it is
+	req     *Request
+	ctx     context.Context
+	out     *feed
+	sampler *sample.Sampler // nil: the device chooses
+	format  *format         // nil: the answer may be anything
+	bias    map[int32]float64
+	ends    []int32 // tokens that end the answer
+	slot    *slot
+	ending  string // why it is to end
+	ended   bool
+	started bool    // the slot is ready for steps of the sequence
+	exact   bool    // the slot holds what a run without cache would have written
+	from    int     // where the slot's next steps of the prompt began
+	parts   int     // where the prompt parts from what was read before
+	next    []int32 // chosen, not yet in the slot: the last one, and before it those of a forced run
+	answer  []int32
+	// forcedRun is the mean of the tokens that the format has come behind one, of late.
+	forcedRun float64
+	forced    []int32 // comes next, whatever the logits
+	open      bool    // reasoning
+	closing   bool    // what ends reasoning is forced
+	owed      *Opening
+	opening   [][]int32 // what one of may come next; an empty one: anything may
+	usage     Usage
+	names     []string // of the pieces of the prompt, as they are kept over restarts
+	waitsFor  string   // why its prompt is not read on; "": it is
 	// When it was submitted, got a slot, got the first token, got the last.
 	arrived, admitted, first, last time.Time
 }

@@ -110,6 +110,9 @@ func (e *Engine) decodeAll() error {
 		depth := depth(all)
 		entry, _ := e.costs.cover(e.prompts.decode, len(all), depth)
 		group := all[:min(len(all), entry.Rows)]
+		if e.mayGuide(group) && e.guidePays(entry, group) {
+			return e.guide(entry, group)
+		}
 		if err := e.decode(entry, group, depth); err != nil {
 			return err
 		}
@@ -195,13 +198,7 @@ func (e *Engine) choose(entry *plans.Entry, group []*seq, row []int) error {
 		} else {
 			e.deliver(s, results[i].choice)
 			e.force(s)
-			if s.foreseen() {
-				if !s.again {
-					e.guessed(s, !slices.Contains(host, i))
-				}
-				e.ran(s)
-			}
-			s.again = false
+			e.ran(s)
 		}
 	}
 	return e.conclude(entry, group, row)
@@ -316,6 +313,21 @@ func (e *Engine) force(s *seq) {
 	}
 }
 
+// Weights of a run in the mean of a sequence, and in that of all, with which sequences begin.
+const (
+	learnRun    = 1.0 / 32
+	learnAllRun = 1.0 / 256
+)
+
+// ran notes how long the forced run behind a token is.
+func (e *Engine) ran(s *seq) {
+	if s.format != nil {
+		n := float64(max(0, len(s.next)-1))
+		s.forcedRun += learnRun * (n - s.forcedRun)
+		e.forcedRun += learnAllRun * (n - e.forcedRun)
+	}
+}
+
 // unforced says whether a token is left to the sampler, which may not take it, or end with it.
 func (s *seq) unforced(id int32) bool {
 	_, biased := s.bias[id]
@@ -326,7 +338,7 @@ func (s *seq) unforced(id int32) bool {
 // logits: a device passes over NaNs, and takes token 0 if there is nothing else.
 func (e *Engine) conclude(entry *plans.Entry, group []*seq, row []int) error {
 	for i, s := range group {
-		if s.ended || s.ending == "" && s.next[len(s.next)-1] != 0 {
+		if s.ended || s.ending == "" && s.answer[len(s.answer)-1] != 0 {
 			continue
 		}
 		if s.sampler == nil || s.format != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/internal/contents"
 )
@@ -27,7 +28,8 @@ type Executor struct {
 	memory  *memory
 	entries map[string]driver.Work
 	results map[part]driver.Work // copy what is large back
-	heads   map[string]int       // rows of logits, by region
+	parts   map[entryPart]driver.Work
+	heads   map[string]int // rows of logits, by region
 	seats   [MaxOpen]*seat
 	works   []driver.Work            // of a submission, in memory that is used again
 	last    *seat                    // whose results Ints returns
@@ -41,7 +43,7 @@ type Executor struct {
 // is called with the number of bytes of weights that have arrived.
 func New(ctx context.Context, dev driver.Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*Executor, error) {
 	x := &Executor{dev: dev, info: dev.Info(), plan: plan,
-		entries: map[string]driver.Work{}, results: map[part]driver.Work{}, heads: map[string]int{}, took: map[replay]time.Duration{}}
+		entries: map[string]driver.Work{}, results: map[part]driver.Work{}, parts: map[entryPart]driver.Work{}, heads: map[string]int{}, took: map[replay]time.Duration{}}
 	for i := range plan.Entries {
 		x.heads[plan.Entries[i].Logits] = plan.Entries[i].Heads()
 	}
@@ -89,6 +91,47 @@ func (x *Executor) load(ctx context.Context) error {
 	return nil
 }
 
+// work is what a launch submits. Parts of an entry are recorded when they are first asked for.
+func (x *Executor) work(l runtime.Launch) (driver.Work, error) {
+	whole := x.entries[l.Entry.Name]
+	switch {
+	case whole == nil:
+		return nil, fmt.Errorf("plan has no entry %q", l.Entry.Name)
+	case l.Part == runtime.Whole:
+		return whole, nil
+	}
+	k := entryPart{l.Entry.Name, l.Part}
+	if w := x.parts[k]; w != nil {
+		return w, nil
+	}
+	at, n := x.plan.Program.Func(l.Entry.Name).Choice(), 0
+	for from, to := range l.Entry.Batches() {
+		if from < at && to > at {
+			return nil, fmt.Errorf("entry %s: dispatch %d, which chooses tokens, does not wait for those before it", l.Entry.Name, at)
+		}
+		if to <= at {
+			n++
+		}
+	}
+	stages := x.stages(l.Entry, x.dispatch)
+	if l.Part == runtime.Logits {
+		stages = stages[:n]
+	} else if stages = stages[n:]; len(stages) > 0 {
+		for i := range stages[0].Dispatches {
+			stages[0].Dispatches[i].Early = false // nothing is before it in this work
+		}
+	}
+	w, err := x.dev.Record(stages...)
+	x.parts[k] = w
+	return w, err
+}
+
+// entryPart is a part of an entry, or of one that leaves ids in a region.
+type entryPart struct {
+	name string
+	part runtime.Part
+}
+
 // stages are the work of an entry: dispatches that do not wait for each other side by side. one makes dispatch i.
 func (x *Executor) stages(e *plans.Entry, one func(e *plans.Entry, i int) driver.Dispatch) []driver.Stage {
 	var stages []driver.Stage
@@ -128,6 +171,17 @@ func (x *Executor) Write(name string, data []int32) error {
 	r, ok := x.memory.regions[name]
 	if !ok || r.buf != x.memory.step || int64(4*len(data)) > r.bytes {
 		return fmt.Errorf("%d values do not fit region %q of the step block", len(data), name)
+	}
+	if m := x.memory.mask; m != nil {
+		switch name {
+		case ir.StepMask: // alone it leaves what the device has made of the rest
+			m.write(x.memory.block, data)
+			return nil
+		case ir.StepMasked:
+			if err := m.check(data); err != nil {
+				return err
+			}
+		}
 	}
 	x.dirty = true
 	if t := x.memory.table; t != nil && name == ir.StepPages {

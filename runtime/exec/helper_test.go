@@ -87,6 +87,21 @@ func pagedPlan() *plans.Plan {
 }
 
 // open makes an executor of toyPlan on a fake device, which change may change first.
+// maskedPlan is toyPlan with a mask of two rows of four words, which bounds the choice of the first entry's last
+// dispatch.
+func maskedPlan() *plans.Plan {
+	p := toyPlan()
+	p.Memory.Step = append(p.Memory.Step, plans.Region{Name: ir.StepMasked, Bytes: 16}, plans.Region{Name: ir.StepMask, Bytes: 32})
+	mask := p.Program.AddGlobal(ir.StepMask, ir.Step, ir.MakeType(ir.I32, 2, 4))
+	f := &ir.Func{Name: p.Entries[0].Name}
+	for range p.Entries[0].Dispatches {
+		f.Groups = append(f.Groups, &ir.Group{Ops: []*ir.Op{{}}})
+	}
+	f.Groups[len(f.Groups)-1].Ops[0].Args = []*ir.Value{mask}
+	p.Program.Funcs = []*ir.Func{f}
+	return p
+}
+
 func open(t *testing.T, change func(d *fake.Device)) (*Executor, *fake.Device) {
 	t.Helper()
 	return openPlan(t, toyPlan(), change)

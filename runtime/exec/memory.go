@@ -60,6 +60,7 @@ type memory struct {
 	block     []byte                // the step block as the host has written it
 	head      int64                 // bytes of it before the block table: they go to the device and back with every step
 	table     *table                // nil where no cache lies in pages
+	mask      *mask                 // nil where nothing bounds choices
 	small     int64                 // bytes of the head, of ids and of candidates of entries, which come back with every step
 	back      driver.Memory         // other results; nil if there are none
 	arguments map[string][][]uint64 // addresses of each dispatch's arguments, by entry
@@ -224,14 +225,14 @@ func (m *memory) placeRegions(plan *plans.Plan) error {
 	}
 	var step bump
 	for _, r := range plan.Memory.Step {
-		if r.Name != ir.StepPages {
+		if !apart(r.Name) {
 			at := step.next(r.Bytes)
 			m.regions[r.Name] = place{at: at, bytes: r.Bytes, back: at, small: true}
 		}
 	}
 	m.head = int64(step)
 	for _, r := range plan.Memory.Step {
-		if r.Name == ir.StepPages {
+		if apart(r.Name) {
 			m.regions[r.Name] = place{at: step.next(r.Bytes), bytes: r.Bytes, back: -1}
 		}
 	}
@@ -239,7 +240,7 @@ func (m *memory) placeRegions(plan *plans.Plan) error {
 		return err
 	}
 	m.block = make([]byte, step)
-	m.table = newTable(plan, m.block, m.head)
+	m.table, m.mask = newTable(plan, m.block, m.regions[ir.StepPages].at), newMask(plan, m.regions[ir.StepMask])
 	for _, r := range plan.Memory.Step {
 		p := m.regions[r.Name]
 		p.buf = m.step
@@ -247,6 +248,9 @@ func (m *memory) placeRegions(plan *plans.Plan) error {
 	}
 	return m.placeResults(plan, bump(m.head))
 }
+
+// apart says whether a region of the step block stands behind the head, and goes to the device when it has changed.
+func apart(region string) bool { return region == ir.StepPages || region == ir.StepMask }
 
 // placeResults says where the host finds what entries give: ids and candidates behind the step block, the rest in
 // memory of its own.

@@ -7,14 +7,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/zincc-dev/zincc/ir"
-	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/driver"
 )
 
-// MaxOpen is how many submissions may be open: one runs while the next is prepared.
-const MaxOpen = 2
+// MaxOpen is how many submissions may be open: the logits of a step are computed while its choice and the logits of the
+// next one wait for them.
+const MaxOpen = 3
 
 // poll is how long the host waits for the device before it looks whether the
 // caller has lost interest.
@@ -23,29 +22,32 @@ const poll = 100 * time.Millisecond
 // settleTimeout bounds the wait for a submission that was given up.
 const settleTimeout = time.Minute
 
-// replay is a submission of one launch while no other was open: what takes the same time again.
+// replay is a submission of one launch while no other was open, or of a part of an entry, which follow each other: what
+// takes the same time again.
 type replay struct {
 	entry string
 	times int
+	part  runtime.Part
 }
 
 // seat is what a submission has for its own: memory between host and device, and the copies.
 type seat struct {
 	up, back driver.Memory
-	patch    driver.Work            // copies the step block to the device, but for the block table
-	rows     map[int]driver.Work    // copy rows of the block table, by sequence
-	fetch    map[string]driver.Work // copy the step block and the ids that an entry chose back, by their region
-	stale    map[string]int64       // bytes of regions of the step block that the host has written since they were put here
-	fence    driver.Fence           // 0 while nobody has the seat
-	replay   replay                 // of no entry if it is none
+	patch    driver.Work               // copies the step block to the device, but for the block table
+	rows     map[int]driver.Work       // copy rows of the block table, by sequence
+	masks    map[int64]driver.Work     // copy rows of the mask, by their bytes
+	fetch    map[entryPart]driver.Work // copy the ids that entries chose back, by their region, and the step block
+	stale    map[string]int64          // bytes of regions of the step block that the host has written since they were put here
+	fence    driver.Fence              // 0 while nobody has the seat
+	replay   replay                    // of no entry if it is none
 	began    time.Time
 }
 
 func (x *Executor) newSeat() (*seat, error) {
 	m := x.memory
-	s := &seat{rows: map[int]driver.Work{}, fetch: map[string]driver.Work{}, stale: map[string]int64{}}
+	s := &seat{rows: map[int]driver.Work{}, masks: map[int64]driver.Work{}, fetch: map[entryPart]driver.Work{}, stale: map[string]int64{}}
 	for _, r := range x.plan.Memory.Step {
-		if r.Name != ir.StepPages {
+		if !apart(r.Name) {
 			s.stale[r.Name] = r.Bytes
 		}
 	}
@@ -73,26 +75,29 @@ func (x *Executor) put(s *seat, works []driver.Work) ([]driver.Work, error) {
 	return x.putRows(s, append(works, s.patch))
 }
 
-// fetches is the work that reads back the step block, and the ids and candidates of an entry.
-func (x *Executor) fetches(s *seat, e *plans.Entry) (driver.Work, error) {
-	if w := s.fetch[e.Next]; w != nil {
+// fetches is the work that reads back the ids and candidates of an entry, and behind the whole of it the step block.
+func (x *Executor) fetches(s *seat, l runtime.Launch) (driver.Work, error) {
+	k := entryPart{l.Entry.Next, l.Part}
+	if w := s.fetch[k]; w != nil {
 		return w, nil
 	}
 	m := x.memory
-	copies := []driver.Copy{{To: s.back, From: m.step, Bytes: m.head}}
-	for _, name := range []string{e.Next, e.Candidates} {
-		if name != "" {
-			r := m.regions[name]
+	var copies []driver.Copy
+	if l.Part == runtime.Whole {
+		copies = append(copies, driver.Copy{To: s.back, From: m.step, Bytes: m.head})
+	}
+	for _, name := range []string{l.Entry.Next, l.Entry.Candidates} {
+		if r, ok := m.regions[name]; ok {
 			copies = append(copies, r.to(s.back, r.back, 0, r.bytes))
 		}
 	}
 	w, err := x.dev.Record(driver.Stage{Copies: copies})
-	s.fetch[e.Next] = w
+	s.fetch[k] = w
 	return w, err
 }
 
 // Submit begins to run launches one behind the other, the first of them on the step block as the host has written it.
-// It returns at once. Two submissions may be open: each must be waited for.
+// It returns at once. MaxOpen submissions may be open: each must be waited for.
 func (x *Executor) Submit(ctx context.Context, launches ...runtime.Launch) (runtime.Ticket, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
@@ -111,25 +116,31 @@ func (x *Executor) Submit(ctx context.Context, launches ...runtime.Launch) (runt
 			return 0, err
 		}
 	}
+	if works, err = x.putMask(s, works); err != nil {
+		return 0, err
+	}
 	for _, l := range launches {
-		work := x.entries[l.Entry.Name]
-		if work == nil {
-			return 0, fmt.Errorf("plan has no entry %q", l.Entry.Name)
+		work, err := x.work(l)
+		if err != nil {
+			return 0, err
 		}
 		for range l.Times {
 			works = append(works, work)
 		}
 	}
 	for _, l := range launches {
-		work, err := x.fetches(s, l.Entry)
+		if l.Part == runtime.Logits {
+			continue
+		}
+		work, err := x.fetches(s, l)
 		if err != nil {
 			return 0, err
 		}
 		works = append(works, work)
 	}
 	s.replay, s.began = replay{}, time.Now()
-	if alone && len(launches) == 1 {
-		s.replay = replay{launches[0].Entry.Name, launches[0].Times}
+	if l := launches[0]; len(launches) == 1 && (alone || l.Part != runtime.Whole) {
+		s.replay = replay{l.Entry.Name, l.Times, l.Part}
 	}
 	x.works = works
 	fence, err := x.dev.Submit(works...)
@@ -253,7 +264,7 @@ func (x *Executor) once(ctx context.Context, stages ...driver.Stage) error {
 
 // flush brings the step block to the device if the host has written to it.
 func (x *Executor) flush(ctx context.Context) error {
-	if !x.dirty {
+	if !x.dirty && x.memory.mask.fresh() {
 		return x.settle()
 	}
 	works, err := x.bring()
@@ -273,5 +284,9 @@ func (x *Executor) bring() ([]driver.Work, error) {
 	if !all {
 		return nil, fmt.Errorf("device %s: a submission is open, wait for it", x.info.Name)
 	}
-	return x.put(s, nil)
+	works, err := x.put(s, nil)
+	if err != nil {
+		return nil, err
+	}
+	return x.putMask(s, works)
 }

@@ -173,8 +173,8 @@ func TestSeveralEntries(t *testing.T) {
 	}
 }
 
-// TestTwoOpen: the host prepares a step and submits it while the one before runs; each has its own results.
-func TestTwoOpen(t *testing.T) {
+// TestThreeOpen: the host prepares steps and submits them while one before runs; each has its own results.
+func TestThreeOpen(t *testing.T) {
 	x, d := open(t, nil)
 	e := &x.plan.Entries[0]
 	submit := func(token int32) (runtime.Ticket, error) {
@@ -186,8 +186,10 @@ func TestTwoOpen(t *testing.T) {
 	check(t, err)
 	two, err := submit(20)
 	check(t, err)
-	if _, err := submit(30); err == nil || !strings.Contains(err.Error(), "2 submissions are open") {
-		t.Errorf("a third: %v", err)
+	other, err := submit(30)
+	check(t, err)
+	if _, err := submit(35); err == nil || !strings.Contains(err.Error(), "3 submissions are open") {
+		t.Errorf("a fourth: %v", err)
 	}
 	short, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
@@ -202,13 +204,63 @@ func TestTwoOpen(t *testing.T) {
 	for _, w := range []struct {
 		ticket runtime.Ticket
 		token  int32
-	}{{two, 20}, {three, 40}} {
+	}{{two, 20}, {other, 30}, {three, 40}} {
 		check(t, x.Wait(t.Context(), w.ticket))
 		wantInts(t, x, "out", after(w.token))
 		wantInts(t, x, "token", after(w.token))
 	}
 	if err := x.Wait(t.Context(), two); err == nil {
 		t.Error("a submission is waited for twice")
+	}
+}
+
+// TestParts: the logits and the choice of a step are those of the whole; the mask that bounds a choice goes to the
+// device while the logits are computed, as far as it was written, once, and does not come back.
+func TestParts(t *testing.T) {
+	x, d := openPlan(t, maskedPlan(), nil)
+	e := &x.plan.Entries[0]
+	submit := func(part runtime.Part) runtime.Ticket {
+		t.Helper()
+		ticket, err := x.Submit(t.Context(), runtime.Launch{Entry: e, Times: 1, Part: part})
+		check(t, err)
+		return ticket
+	}
+	begin(t, x, 10)
+	d.Hold(true)
+	logits := submit(runtime.Logits)
+	check(t, x.Write("masked", []int32{1}))
+	check(t, x.Write("mask", []int32{5, 6, 7, 8, 9}))
+	begin(t, x, 10)
+	d.Log()
+	choice := submit(runtime.Choice)
+	next := submit(runtime.Logits)
+	if log := fmt.Sprint(d.Log()); strings.Count(log, "copy 32 upload to local") != 1 {
+		t.Errorf("%s: want a copy of two rows of the mask", log)
+	}
+	d.Hold(false)
+	for _, ticket := range []runtime.Ticket{logits, choice} {
+		check(t, x.Wait(t.Context(), ticket))
+	}
+	wantInts(t, x, e.Next, after(10))
+	check(t, x.Write("mask", []int32{5, 6, 7, 8, 1}))
+	last := submit(runtime.Choice)
+	check(t, x.Wait(t.Context(), next))
+	check(t, x.Wait(t.Context(), last))
+	wantInts(t, x, e.Next, after(after(10)))
+	look, err := x.Inspect()
+	check(t, err)
+	got := make([]byte, 32)
+	check(t, look.Read(t.Context(), plans.Arg{Space: "step", Region: "mask"}, got))
+	if have := contents.Numbers[int32](got); !slices.Equal(have[:5], []int32{5, 6, 7, 8, 1}) {
+		t.Errorf("the device has mask %d", have)
+	}
+	if _, err := x.Ints("mask"); err == nil {
+		t.Error("the mask comes back")
+	}
+	for _, masked := range [][]int32{{3}, {-1}, {0, 1, 4}} {
+		if err := x.Write("masked", masked); err == nil {
+			t.Errorf("rows %d of a mask of 2", masked)
+		}
 	}
 }
 

@@ -87,8 +87,15 @@ func (x *Executor) Write(name string, data []int32) error {
 func (x *Executor) Submit(ctx context.Context, launches ...runtime.Launch) (runtime.Ticket, error) {
 	for _, l := range launches {
 		f := x.plan.Program.Func(l.Entry.Name)
+		from, to := 0, len(f.Groups)
+		switch l.Part {
+		case runtime.Logits:
+			to = f.Choice()
+		case runtime.Choice:
+			from = f.Choice()
+		}
 		for range l.Times {
-			if err := x.src.Read(func() error { return x.machine.Run(ctx, f) }); err != nil {
+			if err := x.src.Read(func() error { return x.machine.RunGroups(ctx, f, from, to) }); err != nil {
 				return 0, err
 			}
 		}

@@ -22,6 +22,16 @@ var columns = [...]struct {
 	{ir.StepSlot, func(r *Row) *int32 { return &r.Slot }},
 }
 
+// other is a region that is written when it has changed.
+type other struct {
+	region string
+	data   *[]int32
+}
+
+func (b *Block) others() [3]other {
+	return [...]other{{ir.StepPages, &b.Pages}, {ir.StepMasked, &b.Masked}, {ir.StepMask, &b.Mask}}
+}
+
 // Block is what a step is run on. The zero value has no rows.
 type Block struct {
 	Rows  []Row
@@ -29,6 +39,9 @@ type Block struct {
 	// Pages is the block table, where caches lie in pages and it is another than before; else nil. Executors begin with
 	// plans.Plan.OwnPages.
 	Pages []int32
+	// Masked and Mask are what bounds the choice of tokens (ir.StepMasked and ir.StepMask), where that is another than
+	// before; else nil. Executors begin without masks.
+	Masked, Mask []int32
 
 	data []int32 // of a column, on its way into an executor
 }
@@ -58,11 +71,14 @@ func (b *Block) Store(to Writer) error {
 			return err
 		}
 	}
-	if b.Pages != nil {
-		if err := to.Write(ir.StepPages, b.Pages); err != nil {
+	for _, o := range b.others() {
+		if *o.data == nil {
+			continue
+		}
+		if err := to.Write(o.region, *o.data); err != nil {
 			return err
 		}
-		b.Pages = nil
+		*o.data = nil
 	}
 	b.data = append(b.data[:0], int32(len(b.Rows)), b.Count)
 	if err := to.Write(ir.StepN, b.data[:1]); err != nil {
@@ -81,9 +97,12 @@ func (b *Block) Write(region string, data []int32) error {
 	case ir.StepCount:
 		b.Count = data[0]
 		return nil
-	case ir.StepPages:
-		b.Pages = append(b.Pages[:0], data...)
-		return nil
+	}
+	for _, o := range b.others() {
+		if o.region == region {
+			*o.data = append((*o.data)[:0], data...)
+			return nil
+		}
 	}
 	for _, c := range columns {
 		if c.region == region {

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/step"
@@ -17,8 +18,9 @@ import (
 
 // trial is a step of an entry that is compared.
 type trial struct {
-	entry *plans.Entry
-	rows  []step.Row
+	entry  *plans.Entry
+	rows   []step.Row
+	masked bool // some choices are bounded
 }
 
 // depth is the positions that a row may attend to, at most.
@@ -51,7 +53,9 @@ func (s trial) end(slot int32) int {
 }
 
 // part is n rows of the step from row first on, for another entry.
-func (s trial) part(e *plans.Entry, first, n int) trial { return trial{e, s.rows[first : first+n]} }
+func (s trial) part(e *plans.Entry, first, n int) trial {
+	return trial{entry: e, rows: s.rows[first : first+n]}
+}
 
 // result is what all results of the step have in common.
 func (s trial) result(site string) Result {
@@ -88,6 +92,9 @@ func (v *verifier) trials() ([]trial, error) {
 	}
 	if len(list) == 0 {
 		return nil, fmt.Errorf("the plan has no entry %q", v.opts.Entry)
+	}
+	for i := range list {
+		list[i].masked = true
 	}
 	return list, nil
 }
@@ -213,6 +220,7 @@ func (v *verifier) filler() *plans.Entry {
 // write writes the step block.
 func (v *verifier) write(s trial) error {
 	b := step.Block{Rows: s.rows, Count: count}
+	b.Masked, b.Mask = v.masks(s)
 	return b.Store(v.dev)
 }
 
@@ -284,4 +292,28 @@ func (v *verifier) results(ctx context.Context, s trial, name string) ([]byte, e
 		}
 	}
 	return nil, nil
+}
+
+// masks bounds the choice of every second row of a step that is to have masks, and of the row of a step of one: each
+// mask has half of the vocabulary.
+func (v *verifier) masks(s trial) (masked, mask []int32) {
+	g := v.plan.Program.Global(ir.StepMask)
+	if g == nil {
+		return nil, nil
+	}
+	masked = make([]int32, len(s.rows))
+	if !s.masked {
+		return masked, nil
+	}
+	mask = make([]int32, g.Type.Shape[0]*g.Type.Shape[1])
+	random := rand.New(rand.NewPCG(3, uint64(len(s.rows))))
+	for i := range mask {
+		mask[i] = int32(random.Uint32())
+	}
+	for r := range masked {
+		if len(masked) == 1 || r%2 == 1 {
+			masked[r] = 1 + int32(r%int(g.Type.Shape[0]))
+		}
+	}
+	return masked, mask
 }

@@ -27,6 +27,7 @@ func ArgmaxCandidates(s *site.Site, _ *ir.Op) []site.Candidate {
 // parts of a split are workgroups; the last to end merges them and goes on.
 type argmaxKernel struct {
 	logits  *ir.Value   // nil without argmax
+	masks   []*ir.Value // masked and mask, or none
 	part    *ir.Op      // the split, or nil
 	counts  *ir.Value   // counters of the last-block reduction of its parts
 	next    *ir.Value   // the choices; nil when nobody outside of the group reads them
@@ -86,7 +87,7 @@ func (k *argmaxKernel) take(s *site.Site, op *ir.Op) bool {
 
 // choose takes logits.
 func (k *argmaxKernel) choose(op *ir.Op) {
-	k.logits = op.Args[0]
+	k.logits, k.masks = op.Args[0], op.Args[1:]
 	k.vec = site.Widest(int(k.logits.Type.Last()))
 }
 
@@ -96,6 +97,9 @@ func (k *argmaxKernel) key() string {
 		key += fmt.Sprintf(" choose v=%d", k.vec)
 		if k.part != nil {
 			key += " split"
+		}
+		if len(k.masks) > 0 {
+			key += " masked"
 		}
 		if k.next != nil {
 			key += " next"
@@ -176,6 +180,9 @@ func (k *argmaxKernel) kernel(s *site.Signature, size int) func(b *kernel.Builde
 	}
 	if k.logits != nil {
 		r.x, r.vocab = s.Read("logits", k.logits), s.U32("vocab", int(k.logits.Type.Last()), 32000, "logits of a row")
+		if len(k.masks) > 0 {
+			r.masked, r.mask = s.Read("masked", k.masks[0]), s.Read("mask", k.masks[1])
+		}
 	}
 	if k.part != nil {
 		r.partial, r.counts = s.Update("partial", k.part.Result), s.Update("arrivals", k.counts)
@@ -217,6 +224,8 @@ type argmaxRun struct {
 	bound       kernel.Value // rows, but those of @n where advance writes it
 	n, count    kernel.Value // of the step block, as they were
 	x, chosen   *kernel.Buffer
+	masked      *kernel.Buffer // nil without masks
+	mask        *kernel.Buffer
 	partial     *kernel.Buffer
 	counts      *kernel.Buffer
 	splits      kernel.Value
@@ -323,61 +332,105 @@ func (r *argmaxRun) chooseRow(row kernel.Value) kernel.Value {
 	return index
 }
 
-// choose returns the largest of a row's logits in some accesses and its smallest index,
-// in all lanes: -Inf and 0 if none is a number above -Inf.
+// choose returns the largest of a row's logits in some accesses that may be chosen, and its smallest index, in all
+// lanes: -Inf and 0 if none is a number above -Inf.
 func (r *argmaxRun) choose(row, lo, hi kernel.Value) (top, index kernel.Value) {
 	b := r.b
-	most, at := b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
-	from := b.Mul(row, b.Div(r.vocab, r.vec))
-	if r.vec == 1 {
-		return r.chooseInLines(from, lo, hi)
+	c := &chosen{argmaxRun: r, from: b.Mul(row, b.Div(r.vocab, r.vec)), lo: lo, hi: hi}
+	for j := range c.most[:c.chains()] {
+		c.most[j], c.at[j] = b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
 	}
-	b.For(b.Add(lo, b.LocalID()), hi, b.Mul(r.size, argmaxAhead), func(first kernel.Value) {
-		var i, x [argmaxAhead]kernel.Value
+	if r.masked == nil {
+		c.scan(nil)
+	} else {
+		masked := r.masked.Load(kernel.U32, row)
+		b.IfElse(b.Eq(masked, 0), func() { c.scan(nil) }, func() {
+			words := b.Mul(b.Sub(masked, 1), b.Div(b.Add(r.vocab, 31), 32))
+			c.scan(func(i kernel.Value) kernel.Value { return r.mask.Load(kernel.U32, b.Add(words, b.Shr(i, 5))) })
+		})
+	}
+	for j := 1; j < c.chains(); j++ {
+		v, i := c.most[j].Get(), c.at[j].Get()
+		more := b.Or(b.Gt(v, c.most[0].Get()), b.And(b.Eq(v, c.most[0].Get()), b.Lt(i, c.at[0].Get())))
+		c.most[0].Set(b.Select(more, v, c.most[0].Get()))
+		c.at[0].Set(b.Select(more, i, c.at[0].Get()))
+	}
+	return r.ofSubgroups(r.among(c.most[0], c.at[0]))
+}
+
+// chainsInLines is how many numbers a lane compares without waiting for the one before, where lanes take neighbours.
+const chainsInLines = 4
+
+// chosen is what a lane has found in accesses lo to hi of a row, which begins at from.
+type chosen struct {
+	*argmaxRun
+	from, lo, hi kernel.Value
+	most, at     [chainsInLines]*kernel.Var
+}
+
+// chains is how many of most and at there are.
+func (c *chosen) chains() int {
+	if c.vec == 1 {
+		return chainsInLines
+	}
+	return 1
+}
+
+// scan looks at the logits; word gives that of the mask with a token's bit, if there is one.
+func (c *chosen) scan(word func(i kernel.Value) kernel.Value) {
+	if c.vec == 1 {
+		c.scanLines(word)
+		return
+	}
+	b := c.b
+	b.For(b.Add(c.lo, b.LocalID()), c.hi, b.Mul(c.size, argmaxAhead), func(first kernel.Value) {
+		var i, x, bits [argmaxAhead]kernel.Value
 		for j := range x {
 			// The last access may be seen again, which changes nothing.
-			i[j] = b.Min(b.Add(first, b.Mul(r.size, j)), b.Sub(hi, 1))
-			x[j] = r.x.Load(kernel.F32.Vec(r.vec), b.Add(from, i[j]))
+			i[j] = b.Min(b.Add(first, b.Mul(c.size, j)), b.Sub(c.hi, 1))
+			x[j] = c.x.Load(kernel.F32.Vec(c.vec), b.Add(c.from, i[j]))
+		}
+		for j := range x {
+			i[j] = b.Mul(i[j], c.vec)
+			if word != nil {
+				bits[j] = word(i[j])
+			}
 		}
 		for j := range x {
 			for e, v := range lane.Elements(b, x[j]) {
-				more := b.Gt(v, most.Get()) // never holds for a NaN
-				most.Set(b.Select(more, v, most.Get()))
-				at.Set(b.Select(more, b.Add(b.Mul(i[j], r.vec), e), at.Get()))
+				c.see(0, v, b.Add(i[j], e), bits[j], word != nil)
 			}
 		}
 	})
-	return r.ofSubgroups(r.among(most, at))
 }
 
-// chainsInLines is how many numbers a lane compares without waiting for the one before.
-const chainsInLines = 4
-
-// chooseInLines is choose where lanes take neighbours, so that none of the accesses gathers.
-func (r *argmaxRun) chooseInLines(from, lo, hi kernel.Value) (top, index kernel.Value) {
-	b := r.b
-	var most, at [chainsInLines]*kernel.Var
-	for j := range most {
-		most[j], at[j] = b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
-	}
-	b.For(lo, hi, b.Mul(r.size, chainsInLines), func(first kernel.Value) {
-		for j := range most {
-			i := b.Add(first, b.Mul(r.size, j), b.LocalID())
-			b.If(b.Lt(i, hi), func() {
-				v := r.x.Load(kernel.F32, b.Add(from, i))
-				more := b.Gt(v, most[j].Get()) // never holds for a NaN
-				most[j].Set(b.Select(more, v, most[j].Get()))
-				at[j].Set(b.Select(more, i, at[j].Get()))
+// scanLines is scan where lanes take neighbours, so that none of the accesses gathers.
+func (c *chosen) scanLines(word func(i kernel.Value) kernel.Value) {
+	b := c.b
+	b.For(c.lo, c.hi, b.Mul(c.size, chainsInLines), func(first kernel.Value) {
+		for j := range chainsInLines {
+			i := b.Add(first, b.Mul(c.size, j), b.LocalID())
+			b.If(b.Lt(i, c.hi), func() {
+				v := c.x.Load(kernel.F32, b.Add(c.from, i))
+				if word == nil {
+					c.see(j, v, i, kernel.Value{}, false)
+				} else {
+					c.see(j, v, i, word(i), true)
+				}
 			})
 		}
 	})
-	for j := 1; j < chainsInLines; j++ {
-		v, i := most[j].Get(), at[j].Get()
-		more := b.Or(b.Gt(v, most[0].Get()), b.And(b.Eq(v, most[0].Get()), b.Lt(i, at[0].Get())))
-		most[0].Set(b.Select(more, v, most[0].Get()))
-		at[0].Set(b.Select(more, i, at[0].Get()))
+}
+
+// see takes the logit of token i if it is larger than those before, and may be chosen. It never takes a NaN.
+func (c *chosen) see(chain int, v, i, bits kernel.Value, masked bool) {
+	b, most, at := c.b, c.most[chain], c.at[chain]
+	more := b.Gt(v, most.Get())
+	if masked {
+		more = b.And(more, b.Ne(b.And(b.Shr(bits, b.And(i, 31)), 1), 0))
 	}
-	return r.ofSubgroups(r.among(most[0], at[0]))
+	most.Set(b.Select(more, v, most.Get()))
+	at.Set(b.Select(more, i, at.Get()))
 }
 
 // ofSubgroups returns the largest of what the subgroups of a workgroup have found and its smallest index, in all lanes.

@@ -1,7 +1,9 @@
 package rowwise_test
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -138,6 +140,30 @@ func TestCandidates(t *testing.T) {
 		c.Group = fmt.Sprintf("%%0 = candidates %s : io i32[T, %d]", value, ir.CandidateRow)
 		c.Run(t)
 		c.CheckBuild(t)
+	}
+}
+
+// TestMasked: of a row with a mask the allowed logits alone count, also where none is near the largest, one alone may
+// come, or none; the other rows have all. A row may have the mask of another.
+func TestMasked(t *testing.T) {
+	const vocab = 5001
+	words := ir.MaskWords(vocab) // of 5000, too
+	rng := rand.New(rand.NewPCG(1, 2))
+	mask := make([]uint32, 4*words)
+	for i := range words {
+		mask[i], mask[words+i] = rng.Uint32(), rng.Uint32()&rng.Uint32()&rng.Uint32()&rng.Uint32()
+	}
+	mask[2*words+vocab/32] = 1 << ((vocab - 1) % 32)
+	given := func(x any) []byte { b, _ := binary.Append(nil, binary.LittleEndian, x); return b }
+	for _, width := range []int{vocab, 5000} {
+		for _, op := range []string{"%0 = argmax @x, @masked, @mask : io i32[T]\nadvance %0, @token, @pos, @slot, @n, @out, @count",
+			"%0 = argmax_split @x, @masked, @mask {splits=5} : f32[T, 10]\n%1 = argmax_merge %0 {splits=5} : io i32[T]\nadvance %1, @token, @pos, @slot, @n, @out, @count"} {
+			c := kerneltest.Case{Family: "argmax", Ctx: 64, Slots: 4, Pos: []int{20}, Rows: 8, N: 7, Group: op,
+				Globals: fmt.Sprintf("%s%sstep @x : f32[T, %d]\nstep @masked : i32[T]\nstep @mask : i32[4, %d]\n", stepBlock, parts, width, words),
+				Given:   map[string][]byte{"masked": given([]int32{2, 0, 1, 3, 4, 1, 2, 0}), "mask": given(mask)}}
+			c.Run(t)
+			c.CheckBuild(t)
+		}
 	}
 }
 

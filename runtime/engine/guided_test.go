@@ -6,14 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/grammar"
 )
 
-// TestBurstsOfFormats compares answers whose tokens come in bursts, of which some are thrown away, with answers of
-// single steps: alone and side by side, with and without a format, with forced runs, up to an end of any kind, in
-// caches that are rings. A read of logits takes long, so that bursts pay; tokens with probabilities have a step each.
-func TestBurstsOfFormats(t *testing.T) {
+// TestGuided compares answers whose tokens the device chooses within masks, a step ahead of the host, with answers of
+// single steps: alone and side by side, with and without a format, with forced runs, behind reasoning, up to an end of
+// any kind, in caches that are rings, with recurrent state. A read of logits takes long, so that it pays.
+func TestGuided(t *testing.T) {
 	free, err := grammar.Regex(`[^f]*`)
 	if err != nil {
 		t.Fatal(err)
@@ -38,60 +40,59 @@ func TestBurstsOfFormats(t *testing.T) {
 		list = append(list, r)
 	}
 	list[5].Max = 2000 // up to the end of the context
-	for _, rings := range []bool{false, true} {
+	for _, kind := range []string{"positions", "rings", "recurrent"} {
 		bubble(t, func(t *testing.T) {
-			p := withoutCandidates(fakePlan(4, 512, false)) // these would spare the reads
-			if rings {
-				addRings(p)
-			}
-			run := func(read time.Duration, together int, top int) (all []result, bursts, thrown int) {
+			run := func(masks bool, together int) (all []result, ahead int, took time.Duration) {
+				p := withoutCandidates(fakePlan(4, 512, kind == "recurrent")) // these would spare the reads
+				if kind == "rings" {
+					addRings(p)
+				}
+				if !masks {
+					p.Program.Globals = slices.DeleteFunc(p.Program.Globals, func(v *ir.Value) bool { return v.Name == ir.StepMask })
+				}
 				x := newFake(p)
-				x.read = read
+				x.overlaps = true
+				x.read = 5 * time.Millisecond
 				e, err := engine.New(p, x, fakeTokenizer(), engine.Options{ITL: time.Second})
 				if err != nil {
 					t.Fatal(err)
 				}
 				defer e.Close()
 				all = make([]result, len(list))
+				began := time.Now()
 				for at := 0; at < len(list); at += together {
 					var wait sync.WaitGroup
 					for i := at; i < min(len(list), at+together); i++ {
-						r := list[i]
-						r.TopLogprobs = top
-						wait.Go(func() { all[i] = ask(t.Context(), e, r) })
+						wait.Go(func() { all[i] = ask(t.Context(), e, list[i]) })
 					}
 					wait.Wait()
 				}
-				rows := 0
 				for _, l := range x.log {
-					if l.entry.Kind == "decode" {
-						rows += l.rows * l.times
-						if l.times > 1 {
-							bursts++
-						}
+					if l.part == runtime.Logits {
+						ahead++
 					}
 				}
-				for _, a := range all {
-					rows -= len(a.tokens)
+				if x.open != 0 {
+					t.Errorf("%d submissions are open", x.open)
 				}
-				return all, bursts, rows
+				return all, ahead, time.Since(began)
 			}
-			want, _, _ := run(0, 1, 0)
 			for _, together := range []int{1, 4} {
-				have, bursts, thrown := run(30*time.Millisecond, together, -1)
-				t.Logf("rings %t, %d side by side: %d bursts, %d rows more than tokens", rings, together, bursts, thrown)
+				want, none, single := run(false, together)
+				have, ahead, took := run(true, together)
+				t.Logf("%s, %d side by side: %d steps ahead, %v where single steps take %v", kind, together, ahead, took, single)
 				for i, a := range have {
 					w := want[i]
 					if a.err != nil || w.err != nil || !slices.Equal(a.tokens, w.tokens) || a.text != w.text || a.done.Reason != w.done.Reason {
-						t.Errorf("rings %t, %d side by side, request %d: %d %s %v, want %d %s %v", rings, together, i, a.tokens, a.done.Reason, a.err, w.tokens, w.done.Reason, w.err)
+						t.Errorf("%s, %d side by side, request %d: %d %s %v, want %d %s %v", kind, together, i, a.tokens, a.done.Reason, a.err, w.tokens, w.done.Reason, w.err)
 						continue
 					}
 					if u, v := a.done.Usage, w.done.Usage; u.Completion != v.Completion || u.Reasoning != v.Reasoning || u.Prompt != v.Prompt {
 						t.Errorf("request %d counts %+v, want %+v", i, u, v)
 					}
 				}
-				if bursts < 50 || thrown < 50 {
-					t.Errorf("%d side by side: %d bursts, %d rows thrown away", together, bursts, thrown)
+				if none != 0 || ahead < 500/together || took >= single {
+					t.Errorf("%d side by side: %d steps ahead, %v where single steps take %v", together, ahead, took, single)
 				}
 			}
 		})
