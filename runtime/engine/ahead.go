@@ -26,6 +26,10 @@ type ahead struct {
 	ticket runtime.Ticket
 }
 
+// shortAhead is how long a submission should take at least: so long that the host gets its tokens out meanwhile, and no
+// longer, since what arrives waits behind two of them.
+const shortAhead = 4 * time.Millisecond
+
 // goesAhead returns how many steps each of two submissions for a group may have, 0 if there is to be one alone.
 func (e *Engine) goesAhead(entry *plans.Entry, group []*seq, depth int) int {
 	if !e.overlaps || entry.Candidates == "" || len(group) != len(e.running) || e.somebodyWaits() {
@@ -33,7 +37,9 @@ func (e *Engine) goesAhead(entry *plans.Entry, group []*seq, depth int) int {
 	}
 	times := min(runtime.Burst, e.plan.Header.Ring/(2*len(group)))
 	if one := e.costs.most(entry, depth+2*times); one > 0 {
-		left := e.planned() - seconds(e.host.most())
+		host := seconds(e.host.most())
+		left := e.planned() - host
+		times = min(times, int(max(shortAhead, 2*host)/one)+1)
 		times = min(times, int(left/(2*one)), int((left-sinceLast(group))/one)) // the tokens of all come together
 	}
 	if times < 1 || !e.followed(group, times) {

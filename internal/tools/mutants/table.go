@@ -27,7 +27,7 @@ var mutants = []mutant{
 	{"a dispatch begins early behind one on another queue", "plans/launch.go",
 		"s.Queue != 0 || c.sites[i-1].Queue != 0", "s.Queue != 0", "plans", "TestCheckFinds"},
 	{"a step ahead takes the memory of the one that runs", "runtime/exec/submit.go",
-		"\t\tcase s.fence != 0:\n\t\t\tall = false\n", "", "runtime/exec", "TestTwoOpen"},
+		"\t\tcase s.fence != 0:\n\t\t\tall = false\n", "", "runtime/exec", "TestThreeOpen"},
 	{"a step does not wait for the one that was given up", "runtime/exec/submit.go",
 		"\tif x.givenUp == 0 {", "\tif true {", "runtime/exec", "TestGivenUp"},
 	{"numbers of 64 bits are cut to 32", "plans/fields.go",
