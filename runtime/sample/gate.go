@@ -14,8 +14,8 @@ type Allowed interface {
 const (
 	// sieve is how many of the likeliest tokens are asked for one by one before all are asked for.
 	sieve = 64
-	// fewAllowed is up to how many tokens that may come are taken by themselves.
-	fewAllowed = 4096
+	// mostListed is up to how many tokens that may come are taken by themselves.
+	mostListed = 4096
 )
 
 // sift lets the head have n tokens that may come, if so many are among the likeliest. false: these do not decide.
@@ -49,7 +49,7 @@ func (s *set) settle() {
 	for _, w := range words {
 		n += bits.OnesCount64(w)
 	}
-	if n <= fewAllowed {
+	if n <= mostListed {
 		for i, w := range words {
 			for ; w != 0; w &= w - 1 {
 				id := i*64 + bits.TrailingZeros64(w)

@@ -11,18 +11,18 @@ var ErrNothingLeft = errors.New("no token is allowed")
 // Sampler chooses the tokens of one sequence. A choice depends on the parameters, the logits,
 // the tokens accepted before and how many were chosen: on nothing else.
 type Sampler struct {
-	p       Params
-	chain   []*stage
-	biased  []int32
-	history []int32
-	counts  map[int32]int // of the tokens in the penalties' window
-	window  []int32       // the tokens in it, once each
-	places  map[int32]int // of these in window
-	repeats *repeats      // nil without DRY
-	chosen  uint64
-	rng     *rand.PCG
-	set     set
-	few     few
+	p          Params
+	chain      []*stage
+	biased     []int32
+	history    []int32
+	counts     map[int32]int // of the tokens in the penalties' window
+	window     []int32       // the tokens in it, once each
+	places     map[int32]int // of these in window
+	repeats    *repeats      // nil without DRY
+	chosen     uint64
+	rng        *rand.PCG
+	set        set
+	candidates candidateRow
 	// Allowed, if it is not nil, bounds the next choices.
 	Allowed Allowed
 }
@@ -73,11 +73,11 @@ func (s *Sampler) Choose(logits []float32, forbidden []int32) (int32, error) {
 // ChooseAmong is Choose by a row of op candidates, of logits of so many tokens; false if these do not decide, and
 // Choose is to.
 func (s *Sampler) ChooseAmong(row []int32, vocab int, forbidden []int32) (id int32, ok bool, err error) {
-	if !s.few.read(row, vocab) {
+	if !s.candidates.read(row, vocab) {
 		return 0, false, nil
 	}
 	s.set.reset(nil)
-	s.set.few = &s.few
+	s.set.candidates = &s.candidates
 	if id, err = s.choose(forbidden); err == errMore {
 		return 0, false, nil
 	}

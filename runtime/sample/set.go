@@ -30,18 +30,18 @@ func (c candidate) logit() float32 {
 // set is what is left to choose from: the head, sorted, and unless cut what follows it in the
 // logits, up to the limit.
 type set struct {
-	logits []float32 // of all tokens
-	few    *few      // what is known, if it is not all logits; these are nil then
-	scale  float64   // logits count times this: 1 over the temperature
-	head   []candidate
-	cut    bool        // nothing but the head is left
-	limit  candidate   // the last in order that may be left
-	undo   []candidate // logits before they were changed, last change last
-	total  float64     // cached weight of all, 0: not known
-	err    error       // of the logits
-	gate   Allowed     // what may come next, as long as the logits do not say it; nil: they do
-	shut   bool        // settle has taken away what may not
-	mass   []float64   // weights by the upper bits of a candidate, in memory that is used again
+	logits     []float32     // of all tokens
+	candidates *candidateRow // what is known, if it is not all logits; these are nil then
+	scale      float64       // logits count times this: 1 over the temperature
+	head       []candidate
+	cut        bool        // nothing but the head is left
+	limit      candidate   // the last in order that may be left
+	undo       []candidate // logits before they were changed, last change last
+	total      float64     // cached weight of all, 0: not known
+	err        error       // of the logits
+	gate       Allowed     // what may come next, as long as the logits do not say it; nil: they do
+	shut       bool        // settle has taken away what may not
+	mass       []float64   // weights by the upper bits of a candidate, in memory that is used again
 }
 
 // noLimit is behind all candidates.
@@ -61,8 +61,8 @@ func (s *set) restore() {
 
 // vocab is how many tokens there are.
 func (s *set) vocab() int {
-	if s.few != nil {
-		return s.few.vocab
+	if s.candidates != nil {
+		return s.candidates.vocab
 	}
 	return len(s.logits)
 }
@@ -93,7 +93,7 @@ func (s *set) ban(list []candidate) {
 func (s *set) change(f func(id int32, logit float64) float64, ids []int32) {
 	s.total = 0
 	if s.open() {
-		s.changeFew(f, ids)
+		s.changeCandidates(f, ids)
 		return
 	}
 	if s.limit != noLimit { // what is changed may go over it
@@ -162,8 +162,8 @@ func (s *set) grow(n int) bool {
 	if s.cut || len(s.head) >= n && n > 0 {
 		return !s.cut
 	}
-	if s.few != nil {
-		return s.growFew(n)
+	if s.candidates != nil {
+		return s.growCandidates(n)
 	}
 	all := false
 	if s.gate != nil {
@@ -197,7 +197,7 @@ func (s *set) grow(n int) bool {
 func (s *set) at(i int) (candidate, bool) {
 	if i >= len(s.head) {
 		n := max(i+1, min(4*i, len(s.logits)), leastHead)
-		if s.few != nil {
+		if s.candidates != nil {
 			n = i + 1
 		}
 		s.grow(n)
@@ -261,7 +261,7 @@ func (s *set) weights() float64 {
 func (s *set) pick(u float64) int32 {
 	top := s.top()
 	if s.open() {
-		return s.pickFew(u)
+		return s.pickCandidate(u)
 	}
 	u *= s.weights()
 	if s.err != nil {

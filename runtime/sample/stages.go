@@ -40,7 +40,7 @@ func (s *Sampler) topP() {
 		return
 	}
 	if s.set.top(); s.set.open() {
-		s.set.nucleusFew(s.p.TopP)
+		s.set.nucleusOfCandidates(s.p.TopP)
 		return
 	}
 	left := s.p.TopP * s.set.weights()

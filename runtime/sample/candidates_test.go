@@ -10,8 +10,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// fewLogits are of 1 to some thousand tokens, with ties, of which some stand out, in any of several ways.
-func fewLogits(t *rapid.T) []float32 {
+// drawTiedLogits are of 1 to some thousand tokens, with ties, of which some stand out, in any of several ways.
+func drawTiedLogits(t *rapid.T) []float32 {
 	n := rapid.SampledFrom([]int{1, 40, 300, 4096, 9000, 30000}).Draw(t, "vocabulary")
 	seed := rapid.Uint64().Draw(t, "logits")
 	random := func(n int) int {
@@ -45,8 +45,8 @@ func fewLogits(t *rapid.T) []float32 {
 	return logits
 }
 
-// fewParams are parameters of which many change something.
-func fewParams(t *rapid.T) Params {
+// drawManyParams are parameters of which many change something.
+func drawManyParams(t *rapid.T) Params {
 	some := func(name string, off float64, values ...float64) float64 {
 		return rapid.SampledFrom(append(values, off, off, off)).Draw(t, name)
 	}
@@ -68,17 +68,17 @@ func fewParams(t *rapid.T) Params {
 	return p
 }
 
-// TestFew: what is chosen by candidates, where these decide, is what all logits choose, or the same error: of all
-// parameters, with penalties, biases, forbidden tokens and formats, again and again.
-func TestFew(t *testing.T) {
+// TestCandidates: what is chosen by candidates, where these decide, is what all logits choose, or the same error: of
+// all parameters, with penalties, biases, forbidden tokens and formats, again and again.
+func TestCandidates(t *testing.T) {
 	decided, all := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
-		p := fewParams(t)
-		byAll, byFew := New(p, words), New(p, words)
+		p := drawManyParams(t)
+		byAll, byCandidates := New(p, words), New(p, words)
 		var gate Allowed
 		row := make([]int32, ir.CandidateRow)
 		for range rapid.IntRange(1, 3).Draw(t, "choices") {
-			logits := fewLogits(t)
+			logits := drawTiedLogits(t)
 			n := len(logits)
 			if rapid.IntRange(0, 3).Draw(t, "formatted") == 0 {
 				a := &some{words: make([]uint64, (n+63)/64)}
@@ -91,18 +91,18 @@ func TestFew(t *testing.T) {
 				}
 				gate = a
 			}
-			byAll.Allowed, byFew.Allowed = gate, gate
+			byAll.Allowed, byCandidates.Allowed = gate, gate
 			var forbidden []int32
 			for range rapid.IntRange(0, 2).Draw(t, "forbidden") {
 				forbidden = append(forbidden, int32(rapid.IntRange(0, n-1).Draw(t, "token")))
 			}
 			ir.Candidates(logits, row)
 			want, wantErr := byAll.Choose(logits, forbidden)
-			have, ok, err := byFew.ChooseAmong(row, n, forbidden)
+			have, ok, err := byCandidates.ChooseAmong(row, n, forbidden)
 			if all++; ok {
 				decided++
 			} else {
-				have, err = byFew.Choose(logits, forbidden)
+				have, err = byCandidates.Choose(logits, forbidden)
 			}
 			if have != want || err != wantErr {
 				t.Fatalf("%d, %v by candidates (%t), want %d, %v", have, err, ok, want, wantErr)
@@ -112,7 +112,7 @@ func TestFew(t *testing.T) {
 			}
 			if wantErr == nil {
 				byAll.Accept(want)
-				byFew.Accept(want)
+				byCandidates.Accept(want)
 			}
 			gate = nil
 		}
@@ -123,8 +123,8 @@ func TestFew(t *testing.T) {
 	}
 }
 
-// TestFewDecide: with usual parameters and logits as models have them hardly a row is wanted.
-func TestFewDecide(t *testing.T) {
+// TestCandidatesDecide: with usual parameters and logits as models have them hardly a row is wanted.
+func TestCandidatesDecide(t *testing.T) {
 	logits := large()
 	row := make([]int32, ir.CandidateRow)
 	ir.Candidates(logits, row)
@@ -142,7 +142,7 @@ func TestFewDecide(t *testing.T) {
 	} {
 		p := Neutral()
 		c.set(&p)
-		byAll, byFew := New(p, words), New(p, words)
+		byAll, byCandidates := New(p, words), New(p, words)
 		const choices = 300
 		wanted := 0
 		for range choices {
@@ -150,16 +150,16 @@ func TestFewDecide(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			have, ok, err := byFew.ChooseAmong(row, len(logits), nil)
+			have, ok, err := byCandidates.ChooseAmong(row, len(logits), nil)
 			if !ok {
 				wanted++
-				have, err = byFew.Choose(logits, nil)
+				have, err = byCandidates.Choose(logits, nil)
 			}
 			if have != want || err != nil {
 				t.Fatalf("%s: %d, %v, want %d", c.name, have, err, want)
 			}
 			byAll.Accept(want)
-			byFew.Accept(want)
+			byCandidates.Accept(want)
 		}
 		t.Logf("%s: of %d choices %d wanted all logits", c.name, choices, wanted)
 		if wanted > choices/50 {
@@ -168,19 +168,19 @@ func TestFewDecide(t *testing.T) {
 	}
 }
 
-// TestFewRefuses rows that no device makes: another length, ids that are of no token or of another part.
-func TestFewRefuses(t *testing.T) {
+// TestCandidatesRefuse rows that no device makes: another length, ids that are of no token or of another part.
+func TestCandidatesRefuse(t *testing.T) {
 	logits := make([]float32, 5000)
 	row := make([]int32, ir.CandidateRow)
 	ir.Candidates(logits, row)
-	var f few
-	if !f.read(row, len(logits)) || f.read(row[1:], len(logits)) || f.read(row, 400) {
+	var r candidateRow
+	if !r.read(row, len(logits)) || r.read(row[1:], len(logits)) || r.read(row, 400) {
 		t.Error("a row is not looked at")
 	}
 	for _, id := range []int32{-1, 5000, ir.CandidateRun, math.MaxInt32} {
 		bad := slices.Clone(row)
 		bad[1] = id
-		if f.read(bad, len(logits)) {
+		if r.read(bad, len(logits)) {
 			t.Errorf("id %d in the first part", id)
 		}
 	}

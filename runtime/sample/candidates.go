@@ -13,8 +13,8 @@ import (
 // the row's logits are wanted. What is known: the tokens before a bound, all of them; some behind it; and between which
 // sums the weight of all tokens lies. Whatever the others are, the choice must be the same.
 
-// few is what is known of a row.
-type few struct {
+// candidateRow is what is known of a row.
+type candidateRow struct {
 	list    []candidate // sorted
 	bound   candidate   // what is not in the list is not before it; noLimit: all that is above -Inf is there
 	top     float64     // the largest logit
@@ -36,8 +36,8 @@ const (
 var errMore = errors.New("all logits are wanted")
 
 // read takes a row of op candidates in; false if it is none.
-func (f *few) read(row []int32, vocab int) bool {
-	*f = few{list: f.list[:0], bound: noLimit, vocab: vocab, top: math.Inf(-1)}
+func (r *candidateRow) read(row []int32, vocab int) bool {
+	*r = candidateRow{list: r.list[:0], bound: noLimit, vocab: vocab, top: math.Inf(-1)}
 	if len(row) != ir.CandidateRow {
 		return false
 	}
@@ -49,25 +49,25 @@ func (f *few) read(row []int32, vocab int) bool {
 			if id < 0 || int(id) >= vocab || int(id)/ir.CandidateRun%ir.CandidateParts != part {
 				return false
 			}
-			f.list = append(f.list, pack(id, math.Float32frombits(uint32(words[2*n]))))
+			r.list = append(r.list, pack(id, math.Float32frombits(uint32(words[2*n]))))
 		}
 		if n == ir.CandidateKeep {
-			f.bound = min(f.bound, f.list[len(f.list)-1])
+			r.bound = min(r.bound, r.list[len(r.list)-1])
 		}
 	}
-	slices.Sort(f.list)
-	if len(f.list) == 0 {
+	slices.Sort(r.list)
+	if len(r.list) == 0 {
 		return true
 	}
-	f.top = float64(f.list[0].logit())
+	r.top = float64(r.list[0].logit())
 	for part := range ir.CandidateParts {
-		f.weigh(row[part*ir.CandidateWords:][:ir.CandidateWords])
+		r.weigh(row[part*ir.CandidateWords:][:ir.CandidateWords])
 	}
 	return true
 }
 
 // weigh adds the weight of what a part has beside its candidates.
-func (f *few) weigh(words []int32) {
+func (r *candidateRow) weigh(words []int32) {
 	if uint32(words[2*ir.CandidateKeep-2]) == minusInf {
 		return // there is nothing else
 	}
@@ -78,25 +78,25 @@ func (f *few) weigh(words []int32) {
 		known += exp(float64(math.Float32frombits(uint32(words[2*i]))) - first)
 	}
 	all := (float64(uint32(words[2*ir.CandidateKeep]))*(1<<16) + float64(uint32(words[2*ir.CandidateKeep+1]))) * unit
-	each := float64(f.vocab/ir.CandidateParts + ir.CandidateRun) // tokens of the part, at most
-	scale := exp(first - f.top)
-	f.least += scale * max(0, all*(1-weightError)-known)
-	f.most += scale * max(0, (all+each*unit)*(1+weightError)-known)
+	each := float64(r.vocab/ir.CandidateParts + ir.CandidateRun) // tokens of the part, at most
+	scale := exp(first - r.top)
+	r.least += scale * max(0, all*(1-weightError)-known)
+	r.most += scale * max(0, (all+each*unit)*(1+weightError)-known)
 }
 
 // sure is how many of the list come before all that is not in it.
-func (f *few) sure() int {
-	if f.bound == noLimit {
-		return len(f.list)
+func (r *candidateRow) sure() int {
+	if r.bound == noLimit {
+		return len(r.list)
 	}
-	n, _ := slices.BinarySearch(f.list, f.bound>>32<<32)
+	n, _ := slices.BinarySearch(r.list, r.bound>>32<<32)
 	return n
 }
 
 // change replaces the logits of tokens by what f makes of them. It must not bring one that is not known before the
 // bound: changes of the chain make the larger of two logits no smaller than the other.
-func (s *set) changeFew(f func(id int32, logit float64) float64, ids []int32) {
-	k := s.few
+func (s *set) changeCandidates(f func(id int32, logit float64) float64, ids []int32) {
+	k := s.candidates
 	s.head = s.head[:0]
 	wanted := make(map[int32]bool, len(ids))
 	for _, id := range ids {
@@ -126,9 +126,9 @@ func (s *set) changeFew(f func(id int32, logit float64) float64, ids []int32) {
 	k.least = max(0, k.least-float64(len(wanted))*exp(float64(bound)-k.top)*(1+weightError))
 }
 
-// growFew lets the head have n tokens, or all that is known to come first.
-func (s *set) growFew(n int) bool {
-	k := s.few
+// growCandidates lets the head have n tokens, or all that is known to come first.
+func (s *set) growCandidates(n int) bool {
+	k := s.candidates
 	s.head = s.head[:0]
 	for _, c := range k.list[:k.sure()] {
 		if s.gate == nil || s.gate.Allows(c.id()) {
@@ -161,7 +161,7 @@ func (s *set) more() {
 }
 
 // open says whether the set goes on behind what is known.
-func (s *set) open() bool { return s.few != nil && !s.cut }
+func (s *set) open() bool { return s.candidates != nil && !s.cut }
 
 // whole ends a choice that needs all that is left, unless that is known.
 func (s *set) whole() {
@@ -172,7 +172,7 @@ func (s *set) whole() {
 
 // bounds are those of the weight of all that is left, of which the largest logit has 1; false if there are none.
 func (s *set) bounds() (least, most float64, ok bool) {
-	k := s.few
+	k := s.candidates
 	top := float64(s.top())
 	if s.gate != nil || s.scale < 1 || s.err != nil || k.bound == noLimit {
 		return 0, 0, false
@@ -210,8 +210,8 @@ func (s *set) reaches(share float64, head []candidate, exceeds bool) (int, bool)
 	return 0, false
 }
 
-// nucleusFew keeps the smallest set with a share p of the weights.
-func (s *set) nucleusFew(p float64) {
+// nucleusOfCandidates keeps the smallest set with a share p of the weights.
+func (s *set) nucleusOfCandidates(p float64) {
 	s.grow(1)
 	n, ok := s.reaches(p, s.head, false)
 	if !ok {
@@ -221,8 +221,9 @@ func (s *set) nucleusFew(p float64) {
 	s.keep(n + 1)
 }
 
-// pickFew returns the token at a share u of the weights. By all logits only the first leastHead are surely in order.
-func (s *set) pickFew(u float64) int32 {
+// pickCandidate returns the token at a share u of the weights. By all logits the first leastHead alone are
+// surely in order.
+func (s *set) pickCandidate(u float64) int32 {
 	s.grow(1)
 	head := s.head[:min(len(s.head), leastHead)]
 	n, ok := s.reaches(u, head, true)
@@ -235,11 +236,11 @@ func (s *set) pickFew(u float64) int32 {
 
 // CheckAmong is Check of the logits of which a row of op candidates is; false if that is no such row.
 func CheckAmong(row []int32, vocab int) (ok bool, err error) {
-	var f few
-	if !f.read(row, vocab) {
+	var r candidateRow
+	if !r.read(row, vocab) {
 		return false, nil
 	}
-	if len(f.list) == 0 || !(f.list[0].logit() <= math.MaxFloat32) {
+	if len(r.list) == 0 || !(r.list[0].logit() <= math.MaxFloat32) {
 		return true, ErrNotNumbers
 	}
 	return true, nil
