@@ -75,7 +75,7 @@ func (e *emitter) dispatches(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := e.reach(); err != nil {
+	if err := e.setReach(); err != nil {
 		return err
 	}
 	if !e.t.IsHost() {

@@ -11,10 +11,10 @@ import (
 // rows, since predictions of narrow entries are the least exact.
 const worthSplitting = 0.95
 
-// reach sets the reach of prefill entries. A step of a few rows more than an entry has would
+// setReach sets the reach of prefill entries. A step of a few rows more than an entry has would
 // leave most of the next wider entry idle, since its tiles have many rows. A full step and
 // another for the rest can take less time.
-func (e *emitter) reach() error {
+func (e *emitter) setReach() error {
 	if e.t.IsHost() {
 		return nil
 	}

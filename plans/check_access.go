@@ -123,18 +123,18 @@ func (c *checker) together(s, other *site) {
 // naming one of those.
 func sweep(c *checker, all []access) {
 	slices.SortStableFunc(all, func(a, b access) int { return cmp.Compare(a.lo, b.lo) })
-	var reach, writer access // those that reach furthest, of all and of writes
+	var furthest, writer access // those that reach furthest, of all and of writes
 	for _, a := range all {
 		other := writer
 		if a.arg.Write {
-			other = reach
+			other = furthest
 		}
 		if other.arg != nil && a.lo < other.hi {
 			c.addAt("hazard", a.site, "argument %q and argument %q of %q overlap in %s %q at [%d, %d) in stage %d",
 				a.arg.Name, other.arg.Name, other.site.Site, a.arg.Space, a.arg.Region, a.lo, min(a.hi, other.hi), a.site.Stage)
 		}
-		if a.hi > reach.hi {
-			reach = a
+		if a.hi > furthest.hi {
+			furthest = a
 		}
 		if a.arg.Write && a.hi > writer.hi {
 			writer = a

@@ -406,8 +406,8 @@ func (m *machine) touch(w *access, stores bool, array, at, words, lane int) {
 	}
 }
 
-// reaches describes the accesses of buffers by a node, but for the lane.
-func (m *machine) reaches(n *Node) access {
+// accessOf describes the accesses of buffers by a node, but for the lane.
+func (m *machine) accessOf(n *Node) access {
 	w := m.races.access(n)
 	w.start, w.since = m.races.start, m.races.ordering
 	w.atomic = n.op == OpAtomicAdd || n.op == OpAtomicMax || n.op == OpAtomicLoad
@@ -417,13 +417,13 @@ func (m *machine) reaches(n *Node) access {
 // inBuffer checks the access of size bytes at byte at of an argument.
 func (m *machine) inBuffer(n *Node, arg, at, size, lane int) {
 	if m.races.buffers[arg].cells != nil {
-		w := m.reaches(n)
-		m.reach(n, &w, arg, at, size, lane)
+		w := m.accessOf(n)
+		m.checkRace(n, &w, arg, at, size, lane)
 	}
 }
 
-// reach is inBuffer of an access that reaches describes.
-func (m *machine) reach(n *Node, w *access, arg, at, size, lane int) {
+// checkRace is inBuffer of an access that accessOf describes.
+func (m *machine) checkRace(n *Node, w *access, arg, at, size, lane int) {
 	b := m.races.buffers[arg]
 	w.by(m.races, lane)
 	writes := false

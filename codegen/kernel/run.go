@@ -441,9 +441,9 @@ func (m *machine) buffer(n *Node, active []bool) {
 		}
 		if m.races.buffers[arg].cells != nil {
 			if w.time == 0 {
-				w = m.reaches(n)
+				w = m.accessOf(n)
 			}
-			m.reach(n, &w, int(arg), at, size, l)
+			m.checkRace(n, &w, int(arg), at, size, l)
 		}
 		word := data[at:]
 		switch n.op {

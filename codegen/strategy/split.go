@@ -42,7 +42,7 @@ func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block, least int) {
 	switch {
 	case matrices:
 		block = 4 * splitBlock
-	case t.FewKernels && dim <= 64 && reach(op, ctx) >= 2*4*splitBlock:
+	case t.FewKernels && dim <= 64 && maxPositions(op, ctx) >= 2*4*splitBlock:
 		block = 4 * splitBlock // a second split makes q again, and is added up, which takes 2 us; of attention without splits no kernels are held
 	case dim <= 64:
 		block = 2 * splitBlock
@@ -63,7 +63,7 @@ func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block, least int) {
 		}
 	}
 	n = min(n, most)
-	return max(1, min(n, reach(op, ctx)/max(block, least))), block, least
+	return max(1, min(n, maxPositions(op, ctx)/max(block, least))), block, least
 }
 
 // TiledSplits returns the number of workgroups that share the positions of a tile of rows in attention of many rows,
@@ -72,14 +72,14 @@ func TiledSplits(s *kernels.Site, op *ir.Op) (n, rows, block int) {
 	for _, w := range kernels.Wants(s) {
 		if w.Tiles > 0 && (w.Family != "attention_wgmma" || s.Func.Rows >= s.Target.Thresholds.WgmmaRows) {
 			block = max(splitBlock, w.TileKV)
-			return max(1, min(s.Target.Units/w.Tiles, maxSplits, reach(op, s.Program.Ctx)/block)), w.TileRows, block
+			return max(1, min(s.Target.Units/w.Tiles, maxSplits, maxPositions(op, s.Program.Ctx)/block)), w.TileRows, block
 		}
 	}
 	return 1, 1, splitBlock
 }
 
-// reach is how many positions a row sees at most.
-func reach(op *ir.Op, ctx int) int {
+// maxPositions is how many positions a row sees at most.
+func maxPositions(op *ir.Op, ctx int) int {
 	if w := op.Attrs.Int("window"); w > 0 {
 		return min(w, ctx)
 	}

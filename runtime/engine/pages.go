@@ -29,8 +29,8 @@ func (e *Engine) stride() int {
 	return max(2*runtime.Burst, e.prompts.decode[len(e.prompts.decode)-1].Run)
 }
 
-// reach is how many positions a sequence may write.
-func (e *Engine) reach(s *seq) int {
+// maxPositions is how many positions a sequence may write.
+func (e *Engine) maxPositions(s *seq) int {
 	ctx, n := e.plan.Header.Ctx, len(s.req.Prompt)
 	if s.req.Max < 0 || s.req.Max > ctx-n {
 		return ctx
@@ -40,7 +40,7 @@ func (e *Engine) reach(s *seq) int {
 
 // first is how many positions a sequence begins with: those of its prompt and of what it had answered, and a stride.
 func (e *Engine) first(s *seq) int {
-	return min(e.reach(s), len(s.req.Prompt)+len(s.answer)+e.stride())
+	return min(e.maxPositions(s), len(s.req.Prompt)+len(s.answer)+e.stride())
 }
 
 // room says whether there are pages for what a sequence begins with in a slot, beside those for sequences that have not
@@ -53,7 +53,7 @@ func (e *Engine) room(s *seq, l *slot) bool {
 	for _, r := range e.running {
 		if !r.started {
 			need += e.pages.Need(e.first(r))
-		} else if e.pages.Has(r.slot.index) < e.pages.Need(e.reach(r)) {
+		} else if e.pages.Has(r.slot.index) < e.pages.Need(e.maxPositions(r)) {
 			need++
 		}
 	}
@@ -119,7 +119,7 @@ func (e *Engine) supplied() ([]*seq, error) {
 		if s.slot == nil { // it gave way to one before it
 			continue
 		}
-		if _, err := e.supply(s, min(e.reach(s), len(s.slot.tokens)+e.stride())); err != nil {
+		if _, err := e.supply(s, min(e.maxPositions(s), len(s.slot.tokens)+e.stride())); err != nil {
 			return nil, err
 		}
 	}

@@ -154,12 +154,12 @@ func (r *promptRun) span(first kernel.Value, positions int) (begin kernel.Value)
 	last := b.Sub(b.Mul(b.Add(b.Div(r.row, r.together), 1), r.together), 1)
 	most := b.Add(r.pos.Load(kernel.U32, b.Min(last, r.lastRow)), 1)
 	round := b.Mul(splits, r.block)
-	reach, from := most, kernel.Value{}
+	length, from := most, kernel.Value{}
 	if r.of.window > 0 {
 		from = r.firstIn(b, r.pos.Load(kernel.U32, b.Mul(b.Div(r.row, r.together), r.together)), r.block)
-		reach = b.Sub(most, from)
+		length = b.Sub(most, from)
 	}
-	step := b.Mul(b.Div(b.Sub(b.Add(reach, round), 1), round), r.block)
+	step := b.Mul(b.Div(b.Sub(b.Add(length, round), 1), round), r.block)
 	begin = b.Mul(b.WorkgroupID(2), step)
 	if r.of.window > 0 {
 		begin = b.Add(from, begin)

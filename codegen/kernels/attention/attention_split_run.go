@@ -54,7 +54,7 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 
 		n := b.Add(r.at, 1)
 		round := b.Mul(r.splits, block)
-		begin, reach := kernel.Value{}, n
+		begin, length := kernel.Value{}, n
 		if k.attentionShape.window > 0 {
 			align := block
 			if k.merge == nil {
@@ -62,18 +62,18 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			}
 			r.seen = r.first(b, r.at)
 			begin = r.firstIn(b, r.at, align)
-			reach = b.Sub(n, begin)
+			length = b.Sub(n, begin)
 		}
-		step := b.Mul(b.Div(b.Sub(b.Add(reach, round), 1), round), block)
+		step := b.Mul(b.Div(b.Sub(b.Add(length, round), 1), round), block)
 		if k.least() > 0 {
 			step = b.Max(step, least)
 		}
 		if k.merge == nil {
-			step = reach
+			step = length
 		}
 		r.lo = b.Mul(r.split, step)
 		if k.halves() {
-			r.inHalves = b.Ge(step, reach)
+			r.inHalves = b.Ge(step, length)
 			r.lo = b.Select(b.And(r.inHalves, b.Eq(r.split, 1)), 0, r.lo)
 		}
 		if k.attentionShape.window > 0 {
@@ -83,7 +83,7 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		idle := b.Ge(r.lo, n)
 		if k.inTurns() {
 			r.hi = n // of all turns
-			idle = b.Or(idle, b.Ge(r.split, k.sharersOf(b, reach)))
+			idle = b.Or(idle, b.Ge(r.split, k.sharersOf(b, length)))
 		}
 		dead := b.Or(b.Ge(r.row, r.attentionArgs.rows), b.Ge(r.at, r.ctx)) // beyond the step or the cache
 		if k.writer() {
@@ -115,7 +115,7 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		}
 		b.Barrier()
 		if k.inTurns() {
-			r.attendInTurns(counts, begin, reach, step)
+			r.attendInTurns(counts, begin, length, step)
 			return
 		}
 		r.sums.start()
@@ -125,16 +125,16 @@ func (k *splitKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.sums.attend()
 		var active, alone kernel.Value
 		if k.least() > 0 {
-			alone = b.Ge(step, reach)
+			alone = b.Ge(step, length)
 		} else {
-			active = b.Div(b.Sub(b.Add(reach, step), 1), step)
+			active = b.Div(b.Sub(b.Add(length, step), 1), step)
 			alone = b.Eq(active, 1)
 		}
 		r.sums.finish(alone)
 		if k.merge != nil {
 			b.ReturnIf(alone)
 			if k.least() > 0 {
-				active = b.Div(b.Sub(b.Add(reach, step), 1), step)
+				active = b.Div(b.Sub(b.Add(length, step), 1), step)
 			}
 			index := b.Add(b.Mul(r.row, b.NumWorkgroups(0)), b.WorkgroupID(0))
 			if k.wide {

@@ -35,19 +35,19 @@ func (k *splitKernel) pairs() int { return k.rows.Max * k.heads / k.share }
 
 // sharersOf returns how many workgroups share the splits of a row that sees so many positions: every so many-th split
 // is in the same one.
-func (k *splitKernel) sharersOf(b *kernel.Builder, reach kernel.Value) kernel.Value {
-	n := b.Div(b.Add(reach, turnPositions-1), turnPositions)
+func (k *splitKernel) sharersOf(b *kernel.Builder, length kernel.Value) kernel.Value {
+	n := b.Div(b.Add(length, turnPositions-1), turnPositions)
 	return b.Min(b.Max(n, site.CeilDiv(turnResident*k.units, k.pairs())), k.apart())
 }
 
 // attendInTurns adds up the workgroup's splits, each of step positions from begin on, if q, and k and v of the step's
 // rows, have been made. The last workgroup of a row and KV head adds up all of its splits.
-func (r *splitRun) attendInTurns(counts *kernel.Buffer, begin, reach, step kernel.Value) {
+func (r *splitRun) attendInTurns(counts *kernel.Buffer, begin, length, step kernel.Value) {
 	b, sums, end := r.b, r.sums.(*matrixSums), r.hi
 	if begin == (kernel.Value{}) {
 		begin = b.U32(0)
 	}
-	active, sharers := b.Div(b.Sub(b.Add(reach, step), 1), step), r.sharersOf(b, reach)
+	active, sharers := b.Div(b.Sub(b.Add(length, step), 1), step), r.sharersOf(b, length)
 	alone := b.Eq(active, 1)
 	b.ForRolled(r.split, active, sharers, func(split kernel.Value) {
 		r.split = split
