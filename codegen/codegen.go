@@ -22,8 +22,8 @@ const MaxRows = 2048
 
 // Choice says by what kernels are chosen.
 type Choice struct {
-	Tuned  *tuning.Table // rows for sites that are known; nil: none
-	Oracle *radv.Oracle  // AMD's compiler, of the target's family, for other sites; nil: none
+	Tuned    *tuning.Table  // rows for sites that are known; nil: none
+	Compiler *radv.Compiler // AMD's compiler, of the target's family, for other sites; nil: none
 	// Copies names an entry, or AllEntries, that gets copies with the other candidates, for `zincrun tune`.
 	Copies string
 }

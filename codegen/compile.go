@@ -55,8 +55,8 @@ type Result struct {
 
 // Compile makes the plan of src.
 func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
-	if o.Choice.Oracle != nil {
-		o.Choice.Oracle.Asking(o.Progress.of("asking AMD's compiler"))
+	if o.Choice.Compiler != nil {
+		o.Choice.Compiler.Asking(o.Progress.of("asking AMD's compiler"))
 	}
 	calls := chosen{tables: []*tuning.Table{o.Choice.Tuned}} // of a program whose kernels are chosen already
 	p, times, err := lower(ctx, src, o, ir.Place, func(p *ir.Program) (err error) {
@@ -79,8 +79,8 @@ func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
 			return nil, err
 		}
 	}
-	if o.Choice.Oracle != nil {
-		if err := Annotate(ctx, plan, o.Target, o.Choice.Oracle); err != nil {
+	if o.Choice.Compiler != nil {
+		if err := Annotate(ctx, plan, o.Target, o.Choice.Compiler); err != nil {
 			return nil, err
 		}
 	}

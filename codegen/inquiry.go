@@ -17,9 +17,9 @@ import (
 // of milliseconds. So inquiry asks about all candidates of a site only on request, else about those that can still be
 // the best, judged by the time of their bytes and by answers about similar kernels.
 type inquiry struct {
-	t      *target.Target
-	oracle *radv.Oracle
-	all    bool
+	t        *target.Target
+	compiler *radv.Compiler
+	all      bool
 
 	kernels map[string]*lowered // by Candidate.Kernel
 	ratings map[string]*rating  // by all that tells questions apart
@@ -42,8 +42,8 @@ type code struct {
 // pair is two candidates of a family, as they are called at every site.
 type pair struct{ family, first, other string }
 
-func newInquiry(t *target.Target, o *radv.Oracle) *inquiry {
-	return &inquiry{t: t, oracle: o, kernels: map[string]*lowered{}, ratings: map[string]*rating{}, said: map[code]*rating{}, paces: map[pair]strategy.Pace{}}
+func newInquiry(t *target.Target, o *radv.Compiler) *inquiry {
+	return &inquiry{t: t, compiler: o, kernels: map[string]*lowered{}, ratings: map[string]*rating{}, said: map[code]*rating{}, paces: map[pair]strategy.Pace{}}
 }
 
 // search is how far a site is asked about.
@@ -255,7 +255,7 @@ func (q *inquiry) compile(ctx context.Context, wave []*rated) error {
 	for i, r := range wave {
 		questions[i] = r.kernel(r.Candidate)
 	}
-	results, err := q.oracle.Compile(ctx, questions)
+	results, err := q.compiler.Compile(ctx, questions)
 	if err != nil {
 		return err
 	}

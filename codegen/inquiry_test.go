@@ -14,7 +14,7 @@ import (
 
 // asks predicts all call sites of a model for gfx1201 and returns the rows and the questions that it took. From what
 // was asked before, o answers at once.
-func asks(t *testing.T, path string, o *radv.Oracle, all bool) (rows map[string]tuning.Row, questions int) {
+func asks(t *testing.T, path string, o *radv.Compiler, all bool) (rows map[string]tuning.Row, questions int) {
 	t.Helper()
 	f, err := gguf.OpenHeader(path)
 	if err != nil {

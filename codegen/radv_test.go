@@ -56,7 +56,7 @@ func TestPipelinesOnAMD(t *testing.T) {
 }
 
 // openAMD returns a target and its compiler.
-func openAMD(t *testing.T, name string) (*target.Target, *radv.Oracle) {
+func openAMD(t *testing.T, name string) (*target.Target, *radv.Compiler) {
 	t.Helper()
 	on, err := target.Lookup(name)
 	if err != nil {
@@ -70,9 +70,9 @@ func openAMD(t *testing.T, name string) (*target.Target, *radv.Oracle) {
 	return on, o
 }
 
-func compile(t *testing.T, model string, on *target.Target, o *radv.Oracle) *plans.Plan {
+func compile(t *testing.T, model string, on *target.Target, o *radv.Compiler) *plans.Plan {
 	t.Helper()
-	return compileBy(t, model, on, codegen.Choice{Oracle: o})
+	return compileBy(t, model, on, codegen.Choice{Compiler: o})
 }
 
 // compileBy makes the plan of a model with kernels chosen by c.
@@ -90,9 +90,9 @@ func compileBy(t *testing.T, model string, on *target.Target, c codegen.Choice) 
 	return r.Plan
 }
 
-// TestOracleChooses holds the plans that an oracle makes against the rules, and
+// TestCompilerChooses holds the plans that the compiler's answers make against the rules, and
 // each other: the same input gives the same choices.
-func TestOracleChooses(t *testing.T) {
+func TestCompilerChooses(t *testing.T) {
 	on, o := openAMD(t, "gfx1201")
 	plan := compile(t, "gopher-moe", on, o)
 	for _, problem := range audit.Check(plan) {

@@ -81,10 +81,10 @@ func (r *rating) refusal() string {
 }
 
 // predictSites returns a table with the candidate that the cost model predicts to be
-// fastest for each site that is not tuned; nil without an oracle. At sites of a decode entry it asks
+// fastest for each site that is not tuned; nil without a compiler to ask. At sites of a decode entry it asks
 // only about candidates that add in the order of orders.
 func (q *inquiry) predictSites(ctx context.Context, p *ir.Program, sites []*site, orders sumOrders, tuned *tuning.Table) (*tuning.Table, error) {
-	if q.oracle == nil {
+	if q.compiler == nil {
 		return nil, nil
 	}
 	open := slices.DeleteFunc(differentSites(sites), func(s *site) bool {
@@ -117,7 +117,7 @@ func differentSites(sites []*site) []*site {
 	return list
 }
 
-// predictRows asks the oracle about candidates of the sites and returns a row for each
+// predictRows asks the compiler about candidates of the sites and returns a row for each
 // site for which it has all answers.
 func (q *inquiry) predictRows(ctx context.Context, p *ir.Program, sites []*site) ([]tuning.Row, error) {
 	works, of := make([]plans.Cost, len(sites)), map[string]int{}
@@ -137,7 +137,7 @@ func (q *inquiry) predictRows(ctx context.Context, p *ir.Program, sites []*site)
 	}
 	rows := tuning.Decide(timings, strategy.Margin)
 	for i := range rows {
-		rows[i].Predicted, rows[i].Device, rows[i].Driver = true, q.t.AMD.Family, q.oracle.Driver()
+		rows[i].Predicted, rows[i].Device, rows[i].Driver = true, q.t.AMD.Family, q.compiler.Driver()
 		if !q.all {
 			rows[i].Of = of[rows[i].Site]
 		}
@@ -186,7 +186,7 @@ func pipelineKernels(plan *plans.Plan) ([]radv.Kernel, error) {
 
 // Annotate records the answers of AMD's compiler in the plan's pipelines, as far
 // as they are known. A pipeline that it cannot compile is an error.
-func Annotate(ctx context.Context, plan *plans.Plan, t *target.Target, o *radv.Oracle) error {
+func Annotate(ctx context.Context, plan *plans.Plan, t *target.Target, o *radv.Compiler) error {
 	asked, err := pipelineKernels(plan)
 	if err != nil {
 		return err

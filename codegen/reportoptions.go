@@ -45,7 +45,7 @@ func ReportOptions(ctx context.Context, p *plans.Plan, path, model string, t *ta
 	var err error
 	switch {
 	case t.AMD != nil:
-		err = r.assembly(ctx, p, c.Oracle)
+		err = r.assembly(ctx, p, c.Compiler)
 	case t.Assembled():
 		err = r.sass(ctx, p, a)
 	}
@@ -53,15 +53,15 @@ func ReportOptions(ctx context.Context, p *plans.Plan, path, model string, t *ta
 		return r.Options, err
 	}
 	if !slices.ContainsFunc(p.Pipelines, func(pl plans.Pipeline) bool { return pl.Machine != nil }) {
-		c.Oracle = nil // it was not asked when the kernels were chosen
+		c.Compiler = nil // it was not asked when the kernels were chosen
 	}
 	err = r.trace(ctx, path, model, p, t, c)
 	return r.Options, err
 }
 
 // assembly asks AMD's compiler for its instructions.
-func (o *reportOptions) assembly(ctx context.Context, p *plans.Plan, oracle *radv.Oracle) error {
-	if oracle == nil || oracle.Driver() == "" {
+func (o *reportOptions) assembly(ctx context.Context, p *plans.Plan, compiler *radv.Compiler) error {
+	if compiler == nil || compiler.Driver() == "" {
 		o.note("AMD's compiler was not asked, so the kernels are shown as SPIR-V only.")
 		return nil
 	}
@@ -69,10 +69,10 @@ func (o *reportOptions) assembly(ctx context.Context, p *plans.Plan, oracle *rad
 	if err != nil {
 		return err
 	}
-	o.Assembler = oracle.Driver()
-	o.Assembly, err = oracle.Assembly(ctx, asked)
+	o.Assembler = compiler.Driver()
+	o.Assembly, err = compiler.Assembly(ctx, asked)
 	if none := slices.Contains(o.Assembly, ""); none && err == nil {
-		o.note("%s does not compile every kernel for %s without hardware: the others are shown as SPIR-V only.", oracle.Driver(), p.Header.Target)
+		o.note("%s does not compile every kernel for %s without hardware: the others are shown as SPIR-V only.", compiler.Driver(), p.Header.Target)
 	}
 	return err
 }

@@ -22,14 +22,14 @@ type site struct {
 	candidates []kernels.Candidate
 	rated      []*rated
 	key        string   // in tables of what is tuned
-	orders     []string // of sums: the oracle is asked about candidates of these; none: of any
+	orders     []string // of sums: the compiler is asked about candidates of these; none: of any
 	chosen     *kernels.Candidate
 }
 
 // decodes reports whether the site is of a decode entry.
 func (s *site) decodes() bool { return s.f.IsDecode() }
 
-// asked are the candidates that the oracle is asked about.
+// asked are the candidates that the compiler is asked about.
 func (s *site) asked() []*kernels.Candidate {
 	var list []*kernels.Candidate
 	for i := range s.candidates {
@@ -72,7 +72,7 @@ func sitesOf(p *ir.Program, t *target.Target) ([]*site, error) {
 }
 
 // selectKernels chooses a candidate for every group: the one that was best when the
-// target was tuned; for other sites, with an oracle, the one that the cost model
+// target was tuned; for other sites, with a compiler to ask, the one that the cost model
 // predicts to be fastest; else the first of those that package strategy ranks.
 func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choice) (chosen, error) {
 	p.Target = t.Name
@@ -90,7 +90,7 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 		return all, err
 	}
 	orders := sumOrders{} // of decode entries
-	q := newInquiry(t, c.Oracle)
+	q := newInquiry(t, c.Compiler)
 	for _, round := range rounds(sites) {
 		predicted, err := chooseAll(ctx, p, round, orders, q, c)
 		if err != nil {

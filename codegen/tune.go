@@ -11,7 +11,7 @@ import (
 )
 
 // Tune predicts the times of all candidates of each call site of src from the answers of AMD's compiler,
-// o.Choice.Oracle, and returns the best candidates, without a date.
+// o.Choice.Compiler, and returns the best candidates, without a date.
 func Tune(ctx context.Context, src Source, o Options) ([]tuning.Row, error) {
 	var rows []tuning.Row
 	_, _, err := lower(ctx, src, o, ir.Specialize, func(p *ir.Program) error {
@@ -20,7 +20,7 @@ func Tune(ctx context.Context, src Source, o Options) ([]tuning.Row, error) {
 			return err
 		}
 		sites = differentSites(sites)
-		q := newInquiry(o.Target, o.Choice.Oracle)
+		q := newInquiry(o.Target, o.Choice.Compiler)
 		q.all = true
 		if rows, err = q.predictRows(ctx, p, sites); err != nil {
 			return err

@@ -175,7 +175,7 @@ var reasons = regexp.MustCompile(` why=".*"`)
 // compiler, but for few sites where that is not asked about what is little faster (see TestFewQuestions).
 func TestTuneOnAMD(t *testing.T) {
 	on, o := openAMD(t, "gfx1201")
-	rows, err := codegen.Tune(t.Context(), codegen.Source{Program: load(t, "gopher-moe")}, codegen.Options{Target: on, Choice: codegen.Choice{Oracle: o}})
+	rows, err := codegen.Tune(t.Context(), codegen.Source{Program: load(t, "gopher-moe")}, codegen.Options{Target: on, Choice: codegen.Choice{Compiler: o}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestTuneOnAMD(t *testing.T) {
 		t.Errorf("sizes of subgroups of the best and the second: %v: they are not compared", waves)
 	}
 	var programs []string
-	for _, c := range []codegen.Choice{{Oracle: o}, {Tuned: tuning.NewTable(rows)}} {
+	for _, c := range []codegen.Choice{{Compiler: o}, {Tuned: tuning.NewTable(rows)}} {
 		p := program(t, "gopher-moe", on, c, ir.Place)
 		programs = append(programs, reasons.ReplaceAllString(ir.Print(p), ""))
 		for _, f := range p.Funcs {

@@ -16,13 +16,13 @@ import (
 
 // choiceFlags say by what kernels are chosen.
 type choiceFlags struct {
-	oracle     string
+	compiler   string
 	tuning     []string
 	candidates string
 }
 
 func (c *choiceFlags) declare(f *pflag.FlagSet) {
-	f.StringVar(&c.oracle, "oracle", "auto", "rank kernels by asking AMD's compiler: auto (if Mesa's driver is installed), off or require")
+	f.StringVar(&c.compiler, "device-compiler", "auto", "rank kernels by asking AMD's compiler: auto (if Mesa's driver is installed), off or require")
 	f.StringArrayVar(&c.tuning, "tuning", nil, "choose kernels by this file of zincrun tune or zincc tune (repeatable); off: use no measurement at all")
 	f.StringVar(&c.candidates, "candidates", "", "make a plan of all candidates for zincrun tune; with a value, of this entry only, such as --candidates=decode/1")
 	f.Lookup("candidates").NoOptDefVal = codegen.AllEntries
@@ -59,30 +59,30 @@ func (c *choiceFlags) open(ctx context.Context, t *target.Target) (choice codege
 			}
 		}
 	}
-	if choice.Oracle, err = openOracle(ctx, c.oracle, t, known); err != nil {
+	if choice.Compiler, err = openCompiler(ctx, c.compiler, t, known); err != nil {
 		return choice, nil, err
 	}
 	return choice, func() {
-		if choice.Oracle != nil {
-			choice.Oracle.Close()
+		if choice.Compiler != nil {
+			choice.Compiler.Close()
 		}
 	}, nil
 }
 
-// openOracle returns AMD's compiler for the target, or nil where it is not to be
+// openCompiler returns AMD's compiler for the target, or nil where it is not to be
 // asked: with auto, that is for other targets and where neither driver nor known
 // answers are there.
-func openOracle(ctx context.Context, mode string, t *target.Target, known radv.Known) (*radv.Oracle, error) {
+func openCompiler(ctx context.Context, mode string, t *target.Target, known radv.Known) (*radv.Compiler, error) {
 	switch mode {
 	case "off":
 		return nil, nil
 	case "auto", "require":
 	default:
-		return nil, cli.Usagef("--oracle: want auto, off or require, have %q", mode)
+		return nil, cli.Usagef("--device-compiler: want auto, off or require, have %q", mode)
 	}
 	if t.AMD == nil {
 		if mode == "require" {
-			return nil, cli.Usagef("--oracle: target %s has none", t.Name)
+			return nil, cli.Usagef("--device-compiler: target %s has none", t.Name)
 		}
 		return nil, nil
 	}

@@ -106,7 +106,7 @@ func (d *dumpFlags) program(ctx context.Context, path string) (*ir.Program, erro
 	if err != nil {
 		return nil, err
 	}
-	c, done, err := (&choiceFlags{oracle: "off"}).open(ctx, t)
+	c, done, err := (&choiceFlags{compiler: "off"}).open(ctx, t)
 	if err != nil {
 		return nil, err
 	}

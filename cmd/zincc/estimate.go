@@ -75,7 +75,7 @@ the number of positions already in the cache. Bound says what takes most of the 
 				return err
 			}
 			defer m.Close()
-			choice, done, err := (&choiceFlags{oracle: "off"}).open(ctx, t)
+			choice, done, err := (&choiceFlags{compiler: "off"}).open(ctx, t)
 			if err != nil {
 				return err
 			}

@@ -19,13 +19,13 @@ import (
 
 // htmlFlags are the flags of commands that write a report.
 type htmlFlags struct {
-	out, model, oracle string
-	measured           []string
+	out, model, compiler string
+	measured             []string
 }
 
 func (h *htmlFlags) add(f *pflag.FlagSet) {
 	f.StringVar(&h.out, "html", "", "write a report for browsers to this file")
-	f.StringVar(&h.oracle, "oracle", "auto", "with --html: add machine code: auto (if Mesa's driver for AMD, or NVIDIA's ptxas and nvdisasm, are installed), off or require")
+	f.StringVar(&h.compiler, "device-compiler", "auto", "with --html: add machine code: auto (if Mesa's driver for AMD, or NVIDIA's ptxas and nvdisasm, are installed), off or require")
 }
 
 func (h *htmlFlags) inspect(ctx context.Context, path string, p *plans.Plan) error {
@@ -78,10 +78,10 @@ func (h *htmlFlags) checkOutput(path string, p *plans.Plan) error {
 // options finds what the plan itself does not hold.
 func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (report.Options, error) {
 	var choice codegen.Choice
-	assembler := codegen.Assembler{Required: h.oracle == "require"}
+	assembler := codegen.Assembler{Required: h.compiler == "require"}
 	t, err := target.OfPlan(&p.Header)
 	if err == nil {
-		mode := h.oracle
+		mode := h.compiler
 		if t.Assembled() && (mode == "auto" || mode == "require") {
 			if assembler.Tools, err = sass.Find(ctx); err != nil && assembler.Required {
 				return report.Options{}, err
@@ -89,7 +89,7 @@ func (h *htmlFlags) options(ctx context.Context, path string, p *plans.Plan) (re
 			mode = "off"
 		}
 		var done func()
-		if choice, done, err = (&choiceFlags{oracle: mode}).open(ctx, t); err != nil {
+		if choice, done, err = (&choiceFlags{compiler: mode}).open(ctx, t); err != nil {
 			return report.Options{}, err
 		}
 		defer done()

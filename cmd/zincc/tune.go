@@ -68,7 +68,7 @@ If you have a device of any vendor, measure instead:
 			o.Asking(func(done, total int) { at("", done, total) })
 			var rows []tuning.Row
 			for _, model := range models {
-				more, err := tuneModel(ctx, model, codegen.Options{Target: t, Import: frontend.Options{KV: dtype}, Choice: codegen.Choice{Oracle: o}})
+				more, err := tuneModel(ctx, model, codegen.Options{Target: t, Import: frontend.Options{KV: dtype}, Choice: codegen.Choice{Compiler: o}})
 				if err != nil {
 					return err
 				}

@@ -12,19 +12,19 @@ import (
 // Assembly returns the instructions of each kernel, empty for those that the driver
 // does not compile for the family. It asks the driver, whatever is known. For families
 // that the driver's disassembler does not know, they are in the compiler's own notation.
-func (o *Oracle) Assembly(ctx context.Context, kernels []Kernel) ([]string, error) {
-	if o.driver == "" {
+func (c *Compiler) Assembly(ctx context.Context, kernels []Kernel) ([]string, error) {
+	if c.driver == "" {
 		return nil, ErrNoDriver
 	}
 	texts := make([]string, len(kernels))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range kernels {
-		if !o.takes(&kernels[i]) {
+		if !c.takes(&kernels[i]) {
 			continue
 		}
 		group.Go(func() error {
-			a, err := o.compile(ctx, &kernels[i], wantAssembly)
+			a, err := c.compile(ctx, &kernels[i], wantAssembly)
 			texts[i] = a.Assembly
 			return err
 		})

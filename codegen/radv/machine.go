@@ -30,19 +30,19 @@ type Machine struct {
 
 // Machines returns the machine code of each kernel, nil for those that the driver does not compile for the family, be
 // it for a feature that it lacks or since it refuses. It asks the driver, whatever is known.
-func (o *Oracle) Machines(ctx context.Context, kernels []Kernel) ([]*Machine, error) {
-	if o.driver == "" {
+func (c *Compiler) Machines(ctx context.Context, kernels []Kernel) ([]*Machine, error) {
+	if c.driver == "" {
 		return nil, ErrNoDriver
 	}
 	list := make([]*Machine, len(kernels))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range kernels {
-		if !o.takes(&kernels[i]) {
+		if !c.takes(&kernels[i]) {
 			continue
 		}
 		group.Go(func() error {
-			a, err := o.compile(ctx, &kernels[i], wantMachine)
+			a, err := c.compile(ctx, &kernels[i], wantMachine)
 			if err == nil && a.Refused != "" {
 				err = fmt.Errorf("%s: %s", kernels[i].Name, a.Refused)
 			}

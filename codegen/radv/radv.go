@@ -73,85 +73,85 @@ type Result struct {
 	Known   bool   // false where there is no driver to ask
 }
 
-// Oracle compiles for one GPU family. Its methods may be called from several
+// Compiler compiles for one GPU family. Its methods may be called from several
 // goroutines.
-type Oracle struct {
+type Compiler struct {
 	family  string
 	driver  string // name and version; empty if there is none
 	has     plans.VulkanCapabilities
-	standIn func() (*Oracle, error) // nil if there is none
+	standIn func() (*Compiler, error) // nil if there is none
 	cache   cache
 	known   Known
 	asking  func(done, total int) // nil: nobody looks
 
 	mu     sync.Mutex
 	idle   []*process
-	others []*Oracle // to close
+	others []*Compiler // to close
 }
 
 // Open starts the driver for a family, one of RADV's names such as GFX1201. If the
 // driver lacks a feature for it that a kernel uses, such as cooperative matrices,
 // the kernel is compiled for the family standIn; empty for none. What is known is not
-// asked again. Without a driver the oracle answers that alone; the error is ErrNoDriver
+// asked again. Without a driver the compiler answers that alone; the error is ErrNoDriver
 // if it is nothing.
-func Open(ctx context.Context, family, standIn string, known Known) (*Oracle, error) {
+func Open(ctx context.Context, family, standIn string, known Known) (*Compiler, error) {
 	p, err := start(ctx, family)
 	if errors.Is(err, ErrNoDriver) && len(known) > 0 {
-		return &Oracle{family: family, known: known}, nil
+		return &Compiler{family: family, known: known}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	o := &Oracle{family: family, driver: p.driver, has: p.has, cache: newCache(family, p.driver), known: known, idle: []*process{p}}
+	c := &Compiler{family: family, driver: p.driver, has: p.has, cache: newCache(family, p.driver), known: known, idle: []*process{p}}
 	if standIn != "" {
-		o.standIn = sync.OnceValues(func() (*Oracle, error) {
+		c.standIn = sync.OnceValues(func() (*Compiler, error) {
 			other, err := Open(ctx, standIn, "", nil)
 			if err == nil {
-				o.mu.Lock()
-				o.others = append(o.others, other)
-				o.mu.Unlock()
+				c.mu.Lock()
+				c.others = append(c.others, other)
+				c.mu.Unlock()
 			}
 			return other, err
 		})
 	}
-	return o, nil
+	return c, nil
 }
 
 // Has is what the driver has for the family.
-func (o *Oracle) Has() plans.VulkanCapabilities { return o.has }
+func (c *Compiler) Has() plans.VulkanCapabilities { return c.has }
 
 // Driver is the driver's name and version, empty if there is none.
-func (o *Oracle) Driver() string { return o.driver }
+func (c *Compiler) Driver() string { return c.driver }
 
 // Asking calls progress, from several goroutines, with how many questions of a call of Compile are answered.
-func (o *Oracle) Asking(progress func(done, total int)) { o.asking = progress }
+func (c *Compiler) Asking(progress func(done, total int)) { c.asking = progress }
 
 // Close ends the children.
-func (o *Oracle) Close() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, p := range o.idle {
+func (c *Compiler) Close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.idle {
 		p.stop()
 	}
-	for _, other := range o.others {
+	for _, other := range c.others {
 		other.Close()
 	}
-	o.idle, o.others = nil, nil
+	c.idle, c.others = nil, nil
 }
 
 // Compile returns a result for each kernel; without a driver not all are known. A kernel that the driver refuses, or
 // dies of, is a result; that the driver cannot be run any more is an error.
-func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error) {
+func (c *Compiler) Compile(ctx context.Context, kernels []Kernel) ([]Result, error) {
 	results := make([]Result, len(kernels))
 	same := map[key][]int{} // kernels that are not in the cache
 	var missing []key
 	for i := range kernels {
 		k := kernels[i].key()
-		r, ok := o.known[k]
-		if !ok && o.driver != "" {
-			r, ok = o.cache.get(k)
+		r, ok := c.known[k]
+		if !ok && c.driver != "" {
+			r, ok = c.cache.get(k)
 		}
-		if ok || o.driver == "" {
+		if ok || c.driver == "" {
 			results[i] = r
 			continue
 		}
@@ -167,18 +167,18 @@ func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, k := range missing {
 		group.Go(func() error {
-			r, err := o.ask(ctx, &kernels[same[k][0]])
+			r, err := c.ask(ctx, &kernels[same[k][0]])
 			if err != nil {
 				return err
 			}
-			r.Driver, r.Known = o.driver, true
+			r.Driver, r.Known = c.driver, true
 			// On disk are results for the family itself, whatever stands in for it.
-			o.cache.put(k, r, r.StandIn == "" && o.takes(&kernels[same[k][0]]))
+			c.cache.put(k, r, r.StandIn == "" && c.takes(&kernels[same[k][0]]))
 			for _, i := range same[k] {
 				results[i] = r
 			}
-			if done := answered.Add(1); o.asking != nil {
-				o.asking(int(done), len(missing))
+			if done := answered.Add(1); c.asking != nil {
+				c.asking(int(done), len(missing))
 			}
 			return nil
 		})
@@ -187,15 +187,15 @@ func (o *Oracle) Compile(ctx context.Context, kernels []Kernel) ([]Result, error
 }
 
 // ask compiles a kernel for the family or, if the driver cannot, for its stand-in.
-func (o *Oracle) ask(ctx context.Context, k *Kernel) (Result, error) {
-	if o.takes(k) {
-		a, err := o.compile(ctx, k, wantFigures)
+func (c *Compiler) ask(ctx context.Context, k *Kernel) (Result, error) {
+	if c.takes(k) {
+		a, err := c.compile(ctx, k, wantFigures)
 		return a.Result, err
 	}
-	if o.standIn == nil {
-		return Result{Refused: "the driver has no cooperative matrices for " + o.family}, nil
+	if c.standIn == nil {
+		return Result{Refused: "the driver has no cooperative matrices for " + c.family}, nil
 	}
-	other, err := o.standIn()
+	other, err := c.standIn()
 	if err != nil {
 		return Result{}, err
 	}
@@ -209,18 +209,18 @@ func (o *Oracle) ask(ctx context.Context, k *Kernel) (Result, error) {
 
 // takes reports whether the driver has what k uses, among the features that it has
 // for some families only: cooperative matrices.
-func (o *Oracle) takes(k *Kernel) bool {
+func (c *Compiler) takes(k *Kernel) bool {
 	const header, opCapability, cooperativeMatrix = 5, 17, 6022
 	for i := header; i+1 < len(k.Words) && k.Words[i]&0xffff == opCapability; i += 2 {
 		if k.Words[i+1] == cooperativeMatrix {
-			return o.has.Features["cooperativeMatrix"]
+			return c.has.Features["cooperativeMatrix"]
 		}
 	}
 	return true
 }
 
-func (o *Oracle) compile(ctx context.Context, k *Kernel, what want) (answer, error) {
-	p, err := o.take(ctx)
+func (c *Compiler) compile(ctx context.Context, k *Kernel, what want) (answer, error) {
+	p, err := c.take(ctx)
 	if err != nil {
 		return answer{}, err
 	}
@@ -233,21 +233,21 @@ func (o *Oracle) compile(ctx context.Context, k *Kernel, what want) (answer, err
 		// A child that ends in the middle has met a fault of its compiler.
 		return answer{Result: Result{Refused: fmt.Sprintf("the driver failed: %s", p.lastWords(err))}}, nil
 	}
-	o.mu.Lock()
-	o.idle = append(o.idle, p)
-	o.mu.Unlock()
+	c.mu.Lock()
+	c.idle = append(c.idle, p)
+	c.mu.Unlock()
 	return a, nil
 }
 
 // take returns an idle child or a new one.
-func (o *Oracle) take(ctx context.Context) (*process, error) {
-	o.mu.Lock()
-	if n := len(o.idle); n > 0 {
-		p := o.idle[n-1]
-		o.idle = o.idle[:n-1]
-		o.mu.Unlock()
+func (c *Compiler) take(ctx context.Context) (*process, error) {
+	c.mu.Lock()
+	if n := len(c.idle); n > 0 {
+		p := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		c.mu.Unlock()
 		return p, nil
 	}
-	o.mu.Unlock()
-	return start(ctx, o.family)
+	c.mu.Unlock()
+	return start(ctx, c.family)
 }

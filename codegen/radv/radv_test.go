@@ -57,20 +57,20 @@ func sums(t *testing.T, n, wave int) Kernel {
 	return Kernel{Name: "sums", Words: words, Wave: wave, Full: true}
 }
 
-func open(t *testing.T, family string) *Oracle {
+func open(t *testing.T, family string) *Compiler {
 	t.Helper()
-	o, err := Open(t.Context(), family, "", nil)
+	c, err := Open(t.Context(), family, "", nil)
 	if err != nil {
 		t.Fatalf("RADV of mesa-vulkan-drivers 25 is needed: %v", err)
 	}
-	t.Cleanup(o.Close)
-	return o
+	t.Cleanup(c.Close)
+	return c
 }
 
 func TestFigures(t *testing.T) {
 	for _, family := range []string{"GFX1201", "NAVI31"} {
-		o := open(t, family)
-		r, err := o.Compile(t.Context(), []Kernel{
+		c := open(t, family)
+		r, err := c.Compile(t.Context(), []Kernel{
 			sums(t, 2, 32), sums(t, 8, 32), sums(t, 8, 64), sums(t, 100, 64), sums(t, 2, 32),
 		})
 		if err != nil {
@@ -140,10 +140,10 @@ func withMatrices(k Kernel) Kernel {
 }
 
 func TestRefused(t *testing.T) {
-	o := open(t, "GFX1201")
+	c := open(t, "GFX1201")
 	good, bad, lacking := sums(t, 2, 32), sums(t, 2, 32), withMatrices(sums(t, 3, 32))
 	bad.Wave = 7
-	r, err := o.Compile(t.Context(), []Kernel{bad, good, lacking})
+	r, err := c.Compile(t.Context(), []Kernel{bad, good, lacking})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFault sends what is no SPIR-V: whatever the driver does, the oracle goes on.
+// TestFault sends what is no SPIR-V: whatever the driver does, the compiler goes on.
 // TestAssembly reads the instructions of a kernel, for a family that the driver's
 // disassembler knows and for one that it does not.
 func TestAssembly(t *testing.T) {
@@ -181,9 +181,9 @@ func TestAssembly(t *testing.T) {
 }
 
 func TestFault(t *testing.T) {
-	o := open(t, "NAVI31")
+	c := open(t, "NAVI31")
 	bad := Kernel{Name: "bad", Words: []uint32{1, 2, 3, 4, 5, 6}, Wave: 32}
-	r, err := o.Compile(t.Context(), []Kernel{bad, sums(t, 2, 32)})
+	r, err := c.Compile(t.Context(), []Kernel{bad, sums(t, 2, 32)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,15 +199,15 @@ func TestCacheOnDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := open(t, "GFX1200")
-	o.Close()
+	c := open(t, "GFX1200")
+	c.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel() // no child is started any more
-	second, err := o.Compile(ctx, k)
+	second, err := c.Compile(ctx, k)
 	if err != nil || second[0] != first[0] {
 		t.Errorf("%+v, want %+v: %v", second, first, err)
 	}
-	if _, err := o.Compile(ctx, []Kernel{sums(t, 5, 32)}); err == nil {
+	if _, err := c.Compile(ctx, []Kernel{sums(t, 5, 32)}); err == nil {
 		t.Error("compiles with a context that is over")
 	}
 }
@@ -262,13 +262,13 @@ func TestNoDriver(t *testing.T) {
 
 // TestKnown writes down what the driver says and reads it back.
 func TestKnown(t *testing.T) {
-	o, err := Open(t.Context(), "GFX1201", "NAVI31", nil)
+	c, err := Open(t.Context(), "GFX1201", "NAVI31", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer o.Close()
+	defer c.Close()
 	asked := []Kernel{sums(t, 2, 32), sums(t, 8, 64), withMatrices(sums(t, 3, 32))}
-	said, err := o.Compile(t.Context(), asked)
+	said, err := c.Compile(t.Context(), asked)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,7 +278,7 @@ func TestKnown(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	silent := &Oracle{known: known}
+	silent := &Compiler{known: known}
 	got, err := silent.Compile(t.Context(), append(asked, sums(t, 4, 32)))
 	if err != nil || !slices.Equal(got[:3], said[:3]) || got[3].Known || got[1].StandIn != "" || got[2].StandIn != "NAVI31" {
 		t.Errorf("%+v, want %+v: %v", got, said, err)
@@ -297,11 +297,11 @@ func TestBadLines(t *testing.T) {
 // not fit, and have gaps. It pins Mesa: the driver's cache has the form that Mesa 25.0 gives it.
 func TestMachines(t *testing.T) {
 	for _, family := range []string{"GFX1201", "GFX1200", "NAVI31", "GFX1151"} {
-		o := open(t, family)
-		if !strings.Contains(o.Driver(), "Mesa 25.0.") {
-			t.Errorf("%s: the tests read machine code of Mesa 25.0, the driver is %q", family, o.Driver())
+		c := open(t, family)
+		if !strings.Contains(c.Driver(), "Mesa 25.0.") {
+			t.Errorf("%s: the tests read machine code of Mesa 25.0, the driver is %q", family, c.Driver())
 		}
-		list, err := o.Machines(t.Context(), []Kernel{sums(t, 2, 32), adds(t, 6, true, 32), adds(t, 7, false, 64), adds(t, 14, true, 32)})
+		list, err := c.Machines(t.Context(), []Kernel{sums(t, 2, 32), adds(t, 6, true, 32), adds(t, 7, false, 64), adds(t, 14, true, 32)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,15 +32,15 @@ func halves(t *testing.T) Kernel {
 func TestRounding(t *testing.T) {
 	k := halves(t)
 	for _, family := range []string{"GFX1201", "NAVI31"} {
-		o := open(t, family)
-		texts, err := o.Assembly(t.Context(), []Kernel{k})
+		c := open(t, family)
+		texts, err := c.Assembly(t.Context(), []Kernel{k})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if code := texts[0]; !strings.Contains(code, "v_cvt_f16_f32") || strings.Contains(code, "rtz") {
 			t.Errorf("%s rounds to f16 by other instructions:\n%s", family, code)
 		}
-		machines, err := o.Machines(t.Context(), []Kernel{k})
+		machines, err := c.Machines(t.Context(), []Kernel{k})
 		if err != nil {
 			t.Fatal(err)
 		}

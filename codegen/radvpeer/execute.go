@@ -42,7 +42,7 @@ func (w *work) String() string {
 // runner executes kernels for a target.
 type runner struct {
 	t *target.Target
-	o *radv.Oracle // asked which of ours to take
+	o *radv.Compiler // asked which of ours to take
 	d *emulate.Device
 }
 
@@ -102,7 +102,7 @@ func (r *runner) ours(ctx context.Context, text string, f func(rows int, group, 
 	if err := weight.Lay(r.t, p); err != nil {
 		return err
 	}
-	o := codegen.Options{Target: r.t, Choice: codegen.Choice{Oracle: r.o}}
+	o := codegen.Options{Target: r.t, Choice: codegen.Choice{Compiler: r.o}}
 	return codegen.Calls(ctx, codegen.Source{Program: p}, o, func(_ *ir.Program, fn *ir.Func, g *ir.Group, c *kernels.Candidate) error {
 		w, err := r.candidate(ctx, c, fn.Rows, weights(g.Name))
 		if err != nil {

@@ -50,7 +50,7 @@ const largest = 4 << 30
 
 // Info says that the device is emulated.
 func (v *Verbs) Info() driver.Info {
-	return driver.Info{Backend: "AMD emulated", Name: v.dev.name + " (emulated)", Driver: v.dev.oracle.Driver(), Largest: largest, Host: true}
+	return driver.Info{Backend: "AMD emulated", Name: v.dev.name + " (emulated)", Driver: v.dev.compiler.Driver(), Largest: largest, Host: true}
 }
 
 type memory struct {
@@ -111,7 +111,7 @@ func (v *Verbs) Load(ctx context.Context, plan *plans.Plan) error {
 	if plan.Require.Vulkan == nil {
 		return ir.Unsupported("the plan is for backend %s, not for Vulkan", plan.Require.Backend)
 	}
-	if what := plan.Require.Missing(&plans.Capabilities{Vulkan: v.dev.oracle.Has()}); what != "" {
+	if what := plan.Require.Missing(&plans.Capabilities{Vulkan: v.dev.compiler.Has()}); what != "" {
 		return ir.Unsupported("device %s: %s", v.Info().Name, what)
 	}
 	modules := make([][]uint32, len(plan.Modules))

@@ -30,7 +30,7 @@ var chips = []chip{
 // Device is an AMD device that is emulated. Its methods may be called from several goroutines.
 type Device struct {
 	chip
-	oracle *radv.Oracle
+	compiler *radv.Compiler
 
 	mu   sync.Mutex
 	made map[string]*compiled
@@ -55,13 +55,13 @@ func Open(ctx context.Context, name string) (*Device, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &Device{chip: c, oracle: o, made: map[string]*compiled{}}, nil
+		return &Device{chip: c, compiler: o, made: map[string]*compiled{}}, nil
 	}
 	return nil, fmt.Errorf("no AMD device %q is emulated, but %s", name, strings.Join(known, ", "))
 }
 
 // Close ends the compiler.
-func (d *Device) Close() { d.oracle.Close() }
+func (d *Device) Close() { d.compiler.Close() }
 
 // Gen is the generation of the device's instructions.
 func (d *Device) Gen() rdna.Gen { return d.gen }
@@ -77,7 +77,7 @@ func (d *Device) Code(ctx context.Context, k *radv.Kernel) (*rdna.Kernel, *rdna.
 	}
 	d.mu.Unlock()
 	c.once.Do(func() {
-		list, err := d.oracle.Machines(ctx, []radv.Kernel{*k})
+		list, err := d.compiler.Machines(ctx, []radv.Kernel{*k})
 		switch {
 		case err != nil:
 			c.err = err
@@ -96,7 +96,7 @@ func (d *Device) Code(ctx context.Context, k *radv.Kernel) (*rdna.Kernel, *rdna.
 
 // Figures are what the compiler says of a kernel.
 func (d *Device) Figures(ctx context.Context, k *radv.Kernel) (radv.Figures, error) {
-	list, err := d.oracle.Compile(ctx, []radv.Kernel{*k})
+	list, err := d.compiler.Compile(ctx, []radv.Kernel{*k})
 	if err != nil {
 		return radv.Figures{}, err
 	}
