@@ -17,8 +17,8 @@ var (
 // defaultQuants are taken where nothing was asked for, the first first.
 var defaultQuants = []string{"Q4_K_M", "UD-Q4_K_XL", "Q4_K_S", "Q4_0", "Q8_0"}
 
-// besides are how files are named that a model needs for other things than text, and what for.
-var besides = []struct{ word, purpose string }{
+// otherUses are how files are named that a model needs for other things than text, and what for.
+var otherUses = []struct{ word, purpose string }{
 	{"mmproj", "images and audio, which zincrun does not read"},
 	{"imatrix", "making quantizations"},
 	{"mtp-", "drafting"},
@@ -27,10 +27,10 @@ var besides = []struct{ word, purpose string }{
 	{"dspark-", "drafting"},
 }
 
-// Beside says what a file is for that is no model: "" for a model.
-func Beside(file string) string {
+// OtherUse says what a file is for that is no model: "" for a model.
+func OtherUse(file string) string {
 	name := strings.ToLower(path.Base(file))
-	for _, b := range besides {
+	for _, b := range otherUses {
 		if strings.Contains(name, b.word) {
 			return b.purpose
 		}
@@ -69,7 +69,7 @@ func Groups(files []string) []Group {
 	at := map[key]int{}
 	var all []Group
 	for _, f := range files {
-		if !strings.HasSuffix(strings.ToLower(f), ".gguf") || Beside(f) != "" {
+		if !strings.HasSuffix(strings.ToLower(f), ".gguf") || OtherUse(f) != "" {
 			continue
 		}
 		stem, _, of, split := Part(f)

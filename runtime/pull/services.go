@@ -50,7 +50,7 @@ func (c *Client) fromHub(ctx context.Context, ref library.Ref) ([]item, error) {
 		if !library.IsLocalName(f.Name) || !strings.HasSuffix(strings.ToLower(f.Name), ".gguf") {
 			continue
 		}
-		if library.Beside(f.Name) == "" {
+		if library.OtherUse(f.Name) == "" {
 			files = append(files, f.Name)
 		}
 		at[f.Name] = i
@@ -60,8 +60,8 @@ func (c *Client) fromHub(ctx context.Context, ref library.Ref) ([]item, error) {
 		return nil, err
 	}
 	for _, f := range repo.Siblings {
-		if _, local := at[f.Name]; local && strings.Contains(library.Beside(f.Name), "images") {
-			c.Said(fmt.Sprintf("left out: %s, for %s", f.Name, library.Beside(f.Name)))
+		if _, local := at[f.Name]; local && strings.Contains(library.OtherUse(f.Name), "images") {
+			c.Said(fmt.Sprintf("left out: %s, for %s", f.Name, library.OtherUse(f.Name)))
 		}
 	}
 	var items []item
