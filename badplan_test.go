@@ -96,6 +96,19 @@ var badPlans = []badPlan{
 		d.Mixes = !d.Mixes
 		return true
 	})},
+	{"a mask whose rows are tokens", "entry", func(p *plans.Plan) bool {
+		for _, op := range p.Program.Funcs[0].Ops() {
+			if len(op.Args) == 3 && op.Args[1].Name == ir.StepMasked {
+				op.Args[1] = p.Program.Global(ir.StepToken)
+				return true
+			}
+		}
+		return false
+	}},
+	{"a mask of more rows than sequences", "entry", func(p *plans.Plan) bool {
+		p.Program.Global(ir.StepMask).Type.Shape[0]++
+		return true
+	}},
 	{"a weight in the layout of processors, in weight and program", "schema", func(p *plans.Plan) bool {
 		return relayout(p, "planes", "rows16")
 	}},

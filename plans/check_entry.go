@@ -45,6 +45,8 @@ func checkEntry(c *checker, e *Entry, f *ir.Func) {
 		switch op.Kind.Name {
 		case "advance":
 			checkRing(c, e, op)
+		case "argmax", "argmax_split":
+			checkMask(c, e, op)
 		case "candidates":
 			checkCandidates(c, e, op)
 		case "embed":
@@ -94,5 +96,20 @@ func checkRing(c *checker, e *Entry, advance *ir.Op) {
 		if v.Class == ir.Step && v.Name == ir.StepOut && int(v.Type.Shape[0]) != c.plan.Header.Ring {
 			c.add("entry", e.Name, "", "output ring is %s, the header has %d ids", v.Type, c.plan.Header.Ring)
 		}
+	}
+}
+
+// checkMask holds the mask of a choice to what the host writes: kernels follow it without a look at how many rows there
+// are.
+func checkMask(c *checker, e *Entry, choice *ir.Op) {
+	if len(choice.Args) == 1 {
+		return
+	}
+	masked, mask, words := choice.Args[1], choice.Args[2], ir.MaskWords(c.plan.Header.Model.Vocab)
+	if masked.Class != ir.Step || masked.Name != ir.StepMasked {
+		c.add("entry", e.Name, "", "rows of the mask are in %s %s, not in %s", masked.Class, masked.Name, ir.StepMasked)
+	}
+	if want := ir.MakeType(ir.I32, ir.Dim(c.plan.Header.Slots), ir.Dim(words)); mask.Class != ir.Step || mask.Name != ir.StepMask || !mask.Type.Equal(want) {
+		c.add("entry", e.Name, "", "the mask is %s %s %s, not %s %s", mask.Class, mask.Name, mask.Type, ir.StepMask, want)
 	}
 }

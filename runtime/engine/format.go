@@ -35,12 +35,15 @@ func (f *format) Allows(id int32) bool {
 // Words is the set of tokens that may come next.
 func (f *format) Words() []uint64 {
 	words := f.matcher.Words()
-	if len(f.stops) == 0 || words == nil || !f.matcher.Done() {
+	if len(f.stops) == 0 || words == nil {
 		return words
 	}
 	words = slices.Clone(words)
-	for _, id := range f.stops {
-		words[id>>6] |= 1 << (id & 63)
+	done := f.matcher.Done()
+	for _, id := range f.stops { // a text that goes on has no such token, whatever it stands for
+		if words[id>>6] &^= 1 << (id & 63); done {
+			words[id>>6] |= 1 << (id & 63)
+		}
 	}
 	return words
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -66,7 +65,7 @@ func (e *Engine) mayGuide(group []*seq) bool {
 func (e *Engine) guidePays(entry *plans.Entry, group []*seq) bool {
 	forced, widest := 0.0, e.prompts.decode[len(e.prompts.decode)-1]
 	for _, s := range group {
-		forced += min(s.forcedRun, float64(widest.Run-1))
+		forced += min(max(s.forcedRun, float64(len(s.next)-1)), float64(widest.Run-1))
 	}
 	n := float64(len(group))
 	forced = min(forced, float64(widest.Rows)-n)
@@ -107,7 +106,7 @@ func (e *Engine) follow() error {
 	began := time.Now()
 	defer func() { e.tell(time.Since(began)) }()
 	g, ctx := e.guided, context.Background()
-	on := e.mayGuide(g.group)
+	on := e.mayGuide(g.group) && e.guidePays(g.entry, g.group)
 	if err := e.bound(g); err != nil {
 		return err
 	}
@@ -122,13 +121,16 @@ func (e *Engine) follow() error {
 		}
 		e.aheads++
 	}
+	waits := time.Now()
 	for _, t := range []runtime.Ticket{step, choice} {
 		if err := e.exec.Wait(ctx, t); err != nil {
 			return err
 		}
 	}
 	now := time.Now()
-	e.costs.measured(g.entry, slices.Max(g.pos), len(g.group), 1, now.Sub(g.began))
+	if took := now.Sub(g.began); now.Sub(waits) > took/2 { // else the device may have waited for the host
+		e.costs.measured(g.entry, slices.Max(g.pos), len(g.group), 1, took)
+	}
 	g.began = now
 	if !on {
 		return e.fallBack(g)
@@ -147,21 +149,42 @@ func (e *Engine) takeGuided(g *guided) error {
 	for i, s := range g.group {
 		id := ids[i]
 		g.fed[i], g.pos[i] = id, g.pos[i]+1
+		if err := s.refuses(id); err != nil {
+			s.feed(id)
+			e.finish(s, Failed, s.explain(err))
+			continue
+		}
 		if len(s.next) == 0 {
-			if f := s.format; f != nil && f.begun && !f.Allows(id) { // none that may come has a logit
-				s.feed(id)
-				e.finish(s, Failed, s.explain(cmp.Or(f.matcher.Err(), sample.ErrNotNumbers)))
-				continue
-			}
 			e.chosen[ByDevice]++
 			e.deliver(s, choice{id: id})
 			e.force(s)
 			e.ran(s)
-			chosen, rows = append(chosen, s), append(rows, i)
+			if g.entry.Candidates != "" || id == 0 {
+				chosen, rows = append(chosen, s), append(rows, i)
+			} else if s.ending != "" { // its logits are written over; the one of this token was a number
+				e.finish(s, s.ending, nil)
+			}
 		}
 		s.feed(id)
 	}
 	return e.conclude(g.entry, chosen, rows)
+}
+
+// refuses says why the device cannot have chosen a token within its mask; nil if it may have. The device gives 0 where
+// no token of the mask has a logit above -Inf.
+func (s *seq) refuses(id int32) error {
+	f := s.format
+	switch {
+	case len(s.next) > 0 && id != s.next[0]:
+		return sample.ErrNotNumbers
+	case len(s.next) > 0 || f == nil || !f.begun || f.Allows(id):
+		return nil
+	case f.matcher.Err() != nil:
+		return f.matcher.Err()
+	case !slices.ContainsFunc(f.Words(), func(w uint64) bool { return w != 0 }):
+		return sample.ErrNothingLeft
+	}
+	return sample.ErrNotNumbers
 }
 
 // fallBack takes the last tokens of guided sequences. Whose next token is not known already gets one as behind a single

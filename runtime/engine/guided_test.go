@@ -37,6 +37,9 @@ func TestGuided(t *testing.T) {
 		if i%7 == 0 {
 			r.Stops = []string{"ca"}
 		}
+		if i%3 == 1 {
+			r.StopTokens = []int32{4} // which the formats have as a text, too
+		}
 		list = append(list, r)
 	}
 	list[5].Max = 2000 // up to the end of the context

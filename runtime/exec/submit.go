@@ -174,7 +174,7 @@ func (x *Executor) Wait(ctx context.Context, t runtime.Ticket) error {
 	}
 	s := x.seats[i]
 	defer func() { s.fence = 0 }()
-	if err := x.await(ctx, s.fence, x.took[s.replay]); err != nil {
+	if err := x.await(ctx, s.fence, s.began, x.took[s.replay]); err != nil {
 		return err
 	}
 	if s.replay.entry != "" {
@@ -184,11 +184,11 @@ func (x *Executor) Wait(ctx context.Context, t runtime.Ticket) error {
 	return nil
 }
 
-// await waits for a submission until the caller loses interest; it is given up then. It sleeps for most of the time
+// await waits for a submission that began then until the caller loses interest; it is given up then. It sleeps for most of the time
 // that is expected, if any is, then looks for the end all the time, for as long again: the end is seen some 40 us
 // sooner than by waiting for it, which counts for prompts and small models. A device that computes on the host's
 // processors would lose one to that.
-func (x *Executor) await(ctx context.Context, f driver.Fence, expected time.Duration) (err error) {
+func (x *Executor) await(ctx context.Context, f driver.Fence, began time.Time, expected time.Duration) (err error) {
 	if x.info.Host {
 		expected = 0
 	}
@@ -204,7 +204,7 @@ func (x *Executor) await(ctx context.Context, f driver.Fence, expected time.Dura
 			}
 		}()
 	}
-	for began := time.Now(); ; {
+	for {
 		timeout := poll
 		if past, most := time.Since(began), expected*9/10; past < most {
 			timeout = min(poll, most-past)
@@ -249,7 +249,7 @@ func (x *Executor) finish(ctx context.Context, works ...driver.Work) error {
 	if err != nil {
 		return err
 	}
-	return x.await(ctx, f, 0)
+	return x.await(ctx, f, time.Now(), 0)
 }
 
 // once records stages, runs them and waits for their end.
