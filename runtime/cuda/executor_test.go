@@ -34,6 +34,7 @@ func counter() *plans.Plan {
 	dispatches[4].Early, dispatches[5].Early = ir.LoadsFirst, ir.LoadsFirst // d, e and f are alone in their stages
 	return &plans.Plan{
 		Header:    plans.Header{Slots: 1},
+		Program:   &ir.Program{},
 		Modules:   []plans.Module{{Name: "inc", Format: plans.PTX, Bytes: []byte("inc\n")}, {Name: "copy", Format: plans.PTX, Bytes: []byte("copy\n")}},
 		Pipelines: []plans.Pipeline{{Module: 0, Wave: 32, Workgroup: 32}, {Module: 1, Wave: 32, Workgroup: 32}},
 		Memory: plans.Memory{

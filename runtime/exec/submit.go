@@ -184,10 +184,10 @@ func (x *Executor) Wait(ctx context.Context, t runtime.Ticket) error {
 	return nil
 }
 
-// await waits for a submission that began then until the caller loses interest; it is given up then. It sleeps for most of the time
-// that is expected, if any is, then looks for the end all the time, for as long again: the end is seen some 40 us
-// sooner than by waiting for it, which counts for prompts and small models. A device that computes on the host's
-// processors would lose one to that.
+// await waits for a submission, which began then, until the caller loses interest; it is given up then. It sleeps for
+// most of the time that is expected, if any is, then looks for the end all the time, for as long again: the end is seen
+// some 40 us sooner than by waiting for it, which counts for prompts and small models. A device that computes on the
+// host's processors would lose one to that.
 func (x *Executor) await(ctx context.Context, f driver.Fence, began time.Time, expected time.Duration) (err error) {
 	if x.info.Host {
 		expected = 0
