@@ -194,8 +194,8 @@ func (x *Executor) Write(name string, data []int32) error {
 	return nil
 }
 
-// Ints returns a region of the step block, but for the block table and the mask, or the ids that an entry chose, as they
-// were behind the submission that was waited for last.
+// Ints returns a region of the step block, but for the block table and the mask, or the ids that an entry chose, as
+// they were behind the submission that was waited for last.
 func (x *Executor) Ints(name string) ([]int32, error) {
 	b, err := x.bytes(name)
 	return contents.Numbers[int32](b), err
