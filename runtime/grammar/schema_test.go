@@ -42,6 +42,7 @@ func TestSchemas(t *testing.T) {
 		{`{"type":"string","minLength":2,"maxLength":2}`, []string{`"é😀"`, `"\ud83d\ude00a"`, `"\n\""`}, []string{`"😀"`, `"abc"`}},
 		{`{"pattern":"b"}`, []string{`"abc"`, `"b"`, `1`}, []string{`"ac"`}},
 		{`{"type":"string","format":"date"}`, []string{`"2024-02-29"`, `"1999-12-31"`}, []string{`"2023-02-29"`, `"2024-13-01"`}},
+		{`{"type":"string","format":"email"}`, []string{`"a@b.c"`, `"a@[127.0.0.1]"`, `"a@[IPv6:::1]"`}, []string{`"a"`, `"a@[x:y]"`, `"a@[1.2.3]"`}},
 		{`{"type":"string","format":"date-time","pattern":"^2024","maxLength":20}`, []string{`"2024-01-01T00:00:00Z"`}, []string{`"2023-01-01T00:00:00Z"`, `"2024-01-01T00:00:00+01:00"`}},
 		{`{"allOf":[{"properties":{"a":{"minimum":3}},"required":["a"]},{"properties":{"a":{"type":"integer"}},"maxProperties":1}]}`,
 			[]string{`{"a":3}`, `"x"`}, []string{`{"a":2}`, `{"a":3.5}`, `{"a":3,"b":1}`}},

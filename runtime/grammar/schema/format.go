@@ -78,8 +78,9 @@ func atoms(set string) string { return `[` + set + `]+(?:\.[` + set + `]+)*` }
 
 func quotedText(plain, escaped string) string { return `"(?:` + plain + `|\\` + escaped + `)*"` }
 
+// mailHost is what follows the @: of the address literals of RFC 5321, those whose tags are registered.
 func mailHost(name string) string {
-	return `(?:` + name + `|\[(?:` + ipv4 + `|IPv6:` + ipv6 + `|[0-9A-Za-z\-]*[0-9A-Za-z]:[!-Z\^-~]+)\])`
+	return `(?:` + name + `|\[(?:` + ipv4 + `|IPv6:` + ipv6 + `)\])`
 }
 
 // uri is RFC 3986's URI, or with more characters RFC 3987's IRI, but for the fragment.
