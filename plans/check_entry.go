@@ -13,6 +13,7 @@ func checkEntries(c *checker) {
 	for i := range p.Entries {
 		checkEntry(c, &p.Entries[i], p.Program.Funcs[i])
 	}
+	checkMask(c)
 	h := &p.Header
 	if n := len(p.Vocab.Tokens); n != 0 && h.Model.Vocab != n {
 		c.add("entry", "", "", "vocabulary of %d, the tokenizer has %d tokens", h.Model.Vocab, len(p.Vocab.Tokens))
@@ -45,8 +46,6 @@ func checkEntry(c *checker, e *Entry, f *ir.Func) {
 		switch op.Kind.Name {
 		case "advance":
 			checkRing(c, e, op)
-		case "argmax", "argmax_split":
-			checkMask(c, e, op)
 		case "candidates":
 			checkCandidates(c, e, op)
 		case "embed":
@@ -99,17 +98,24 @@ func checkRing(c *checker, e *Entry, advance *ir.Op) {
 	}
 }
 
-// checkMask holds the mask of a choice to what the host writes: kernels follow it without a look at how many rows there
-// are.
-func checkMask(c *checker, e *Entry, choice *ir.Op) {
-	if len(choice.Args) == 1 {
-		return
+// checkMask holds what bounds the choice of tokens to what the host writes: kernels follow it without a look at how
+// many rows there are.
+func checkMask(c *checker) {
+	words := ir.MaskWords(c.plan.Header.Model.Vocab)
+	for _, want := range []ir.Value{
+		{Name: ir.StepMasked, Type: ir.MakeType(ir.I32, ir.T)},
+		{Name: ir.StepMask, Type: ir.MakeType(ir.I32, ir.Dim(c.plan.Header.Slots), ir.Dim(words))},
+	} {
+		if g := c.plan.Program.Global(want.Name); g != nil && (g.Class != ir.Step || !g.Type.Equal(want.Type)) {
+			c.add("entry", "", "", "%s is %s %s, not step %s", want.Name, g.Class, g.Type, want.Type)
+		}
 	}
-	masked, mask, words := choice.Args[1], choice.Args[2], ir.MaskWords(c.plan.Header.Model.Vocab)
-	if masked.Class != ir.Step || masked.Name != ir.StepMasked {
-		c.add("entry", e.Name, "", "rows of the mask are in %s %s, not in %s", masked.Class, masked.Name, ir.StepMasked)
-	}
-	if want := ir.MakeType(ir.I32, ir.Dim(c.plan.Header.Slots), ir.Dim(words)); mask.Class != ir.Step || mask.Name != ir.StepMask || !mask.Type.Equal(want) {
-		c.add("entry", e.Name, "", "the mask is %s %s %s, not %s %s", mask.Class, mask.Name, mask.Type, ir.StepMask, want)
+	for _, f := range c.plan.Program.Funcs {
+		for _, op := range f.Ops() {
+			if choice := op.Kind.Name; (choice == "argmax" || choice == "argmax_split") && len(op.Args) == 3 &&
+				(op.Args[1].Name != ir.StepMasked || op.Args[2].Name != ir.StepMask) {
+				c.add("entry", f.Name, "", "%s is bounded by %s and %s, not by %s and %s", choice, op.Args[1].Name, op.Args[2].Name, ir.StepMasked, ir.StepMask)
+			}
+		}
 	}
 }

@@ -15,12 +15,25 @@ import (
 // sequence has ended meanwhile is run for nothing: nobody takes its tokens. A new sequence comes behind what is
 // submitted; so no more is submitted than fits the bound on the time between tokens.
 
+// flight is the rows of a step that nobody has waited for yet. Meanwhile sequences may end, or lose their slots.
+type flight struct {
+	entry *plans.Entry
+	group []*seq // by row
+	slots []*slot
+	pos   []int // where the rows begin
+}
+
+// add has a sequence's next token run in a row.
+func (f *flight) add(s *seq) {
+	f.group, f.slots, f.pos = append(f.group, s), append(f.slots, s.slot), append(f.pos, len(s.slot.tokens))
+}
+
+// has says whether a row is that of a sequence which goes on in its slot.
+func (f *flight) has(r int) bool { return !f.group[r].ended && f.group[r].slot == f.slots[r] }
+
 // ahead is a submission that nobody has waited for yet.
 type ahead struct {
-	entry  *plans.Entry
-	group  []*seq // by row
-	slots  []*slot
-	pos    []int // where the rows begin
+	flight
 	times  int
 	count  int // ids that the device had chosen before, since the host wrote the step block
 	ticket runtime.Ticket
@@ -70,10 +83,10 @@ func (e *Engine) followed(group []*seq, times int) bool {
 
 // decodeAhead submits steps of decoding and those behind them, and takes the tokens of the first.
 func (e *Engine) decodeAhead(entry *plans.Entry, group []*seq, times int) error {
-	first := &ahead{entry: entry, group: slices.Clone(group), times: times}
+	first := &ahead{flight: flight{entry: entry}, times: times}
 	e.block.Reset()
 	for _, s := range group {
-		first.slots, first.pos = append(first.slots, s.slot), append(first.pos, len(s.slot.tokens))
+		first.add(s)
 		e.block.Add(s.next[0], len(s.slot.tokens), s.slot.index)
 	}
 	if err := e.block.Store(e.exec); err != nil {
@@ -133,9 +146,6 @@ func (e *Engine) goesOn(a *ahead) bool {
 	entry, _ := e.costs.cover(e.prompts.decode, len(live), depth)
 	return entry == a.entry && 2*time.Duration(a.times)*e.costs.most(entry, depth+2*a.times) <= e.planned()
 }
-
-// has says whether a row is that of a sequence which goes on in its slot.
-func (a *ahead) has(r int) bool { return !a.group[r].ended && a.group[r].slot == a.slots[r] }
 
 // catchUp takes the tokens of what is submitted, and says whether more is then. In that case there is nothing else to
 // be done.

@@ -17,19 +17,13 @@ import (
 
 // guided is sequences whose next logits are being computed: the last token of each is fed, and not more.
 type guided struct {
-	entry *plans.Entry
-	group []*seq // a row each
-	slots []*slot
+	flight
 	fed   []int32 // the token of each row
-	pos   []int   // where it stands
 	step  runtime.Ticket
 	began time.Time
 	// masked is ir.StepMasked as it was last written: while it stays, the device has the rest of the step block.
 	masked []int32
 }
-
-// has says whether a row is that of a sequence which goes on in its slot.
-func (g *guided) has(r int) bool { return !g.group[r].ended && g.group[r].slot == g.slots[r] }
 
 // guidable says whether the device can choose the next tokens of the sequence, as far as is known.
 func (s *seq) guidable() bool {
@@ -75,11 +69,12 @@ func (e *Engine) guidePays(entry *plans.Entry, group []*seq) bool {
 
 // guide feeds the chosen tokens of the sequences.
 func (e *Engine) guide(entry *plans.Entry, group []*seq) error {
-	g := &guided{entry: entry, group: slices.Clone(group), began: time.Now()}
+	g := &guided{flight: flight{entry: entry}, began: time.Now()}
 	e.block.Reset()
 	for _, s := range group {
 		e.block.Add(s.next[0], len(s.slot.tokens), s.slot.index)
-		g.slots, g.fed, g.pos = append(g.slots, s.slot), append(g.fed, s.next[0]), append(g.pos, len(s.slot.tokens))
+		g.add(s)
+		g.fed = append(g.fed, s.next[0])
 		s.feed(s.next[0])
 	}
 	if err := e.block.Store(e.exec); err != nil {
