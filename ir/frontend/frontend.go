@@ -404,10 +404,10 @@ func (m *model) mask() []*ir.Value {
 		m.p.AddGlobal(ir.StepMask, ir.Step, ir.MakeType(ir.I32, ir.Dim(m.p.Slots), words))}
 }
 
-// head is the end of every model: final norm, output projection, greedy choice
-// and the step block for the next step. Scale and cap of the logits do not change which is
-// the largest. A model that makes vectors ends with the final norm, of the last row where that one stands for
-// the text, and one that ranks texts with the scores of that row.
+// head is the end of every model: final norm, output projection, greedy choice and the step block for the next step.
+// The device compares logits behind scale and cap, as the host does: rounding there can make two of them equal. A model
+// that makes vectors ends with the final norm, of the last row where that one stands for the text, and one that ranks
+// texts with the scores of that row.
 func (m *model) head(x *ir.Value) {
 	norm := "output_norm"
 	if m.row.lastNorm != "" {
@@ -431,14 +431,14 @@ func (m *model) head(x *ir.Value) {
 		name = "token_embd" // tied
 	}
 	logits := m.linearOf(x, name, "output", m.embd, m.vocab)
-	next := m.op("argmax", nil, append([]*ir.Value{logits}, m.mask()...)...)
-	m.op("advance", nil, next, m.token, m.pos, m.slot, m.n, m.out, m.count)
 	switch {
 	case m.softcap > 0:
 		logits = m.op("softcap", ir.Attrs{{Name: "scale", Value: m.logitScale}, {Name: "cap", Value: m.softcap}}, logits)
 	case m.logitScale != 1:
 		logits = m.op("scale", ir.Attrs{{Name: "factor", Value: m.logitScale}}, logits)
 	}
+	next := m.op("argmax", nil, append([]*ir.Value{logits}, m.mask()...)...)
+	m.op("advance", nil, next, m.token, m.pos, m.slot, m.n, m.out, m.count)
 	if m.err == nil {
 		logits.Class, next.Class = ir.IO, ir.IO
 	}

@@ -71,6 +71,11 @@ func TestPrograms(t *testing.T) {
 			if text != string(want) {
 				t.Errorf("program differs from %s (-update to accept):\n%s", golden, text)
 			}
+			for _, op := range p.Funcs[0].Ops() {
+				if op.Kind.Name == "argmax" && op.Args[0].Class != ir.IO {
+					t.Error("the device compares other logits than the host reads")
+				}
+			}
 		})
 	}
 }
