@@ -190,7 +190,7 @@ func (m *Model) Chat(ctx context.Context, messages []Message, list ...Option) it
 	return func(yield func(Part, error) bool) {
 		s := m.settings(list)
 		s.conv.Messages, s.conv.Now = messages, time.Now()
-		turn, err := m.talk.Turn(ctx, s.conv, s.Options)
+		turn, err := m.talk.Turn(text.Remember(ctx, ""), s.conv, s.Options)
 		if err != nil {
 			yield(Part{}, err)
 			return

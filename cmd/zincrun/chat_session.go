@@ -18,6 +18,7 @@ import (
 	"github.com/zincc-dev/zincc/runtime/chat"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/talk"
+	"github.com/zincc-dev/zincc/runtime/text"
 )
 
 // conversation is a chat under way.
@@ -101,7 +102,7 @@ func (c *conversation) answer(ctx context.Context) error {
 	if !c.fixed {
 		o.Sampling.Seed = newSeed()
 	}
-	t, err := c.model.Turn(ctx, chat.Conversation{Messages: c.messages, Thinking: c.think.on, Now: time.Now()}, o)
+	t, err := c.model.Turn(text.Remember(ctx, ""), chat.Conversation{Messages: c.messages, Thinking: c.think.on, Now: time.Now()}, o)
 	if err != nil {
 		c.messages = c.messages[:asked]
 		return err

@@ -9,6 +9,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/zincc-dev/zincc/runtime/text"
 )
 
 // bodyRate is how many bytes of a body must come in a second, behind Options.BodyTime.
@@ -96,7 +98,7 @@ func (c *call) text(work func(ctx context.Context) error) error {
 		return err
 	}
 	defer c.s.texts.Release(weight)
-	return work(ctx)
+	return work(text.Remember(ctx, c.user.owner()))
 }
 
 const (

@@ -175,9 +175,9 @@ func (t *Template) RenderJSON(ctx context.Context, raw []byte, now time.Time) ([
 
 // Text puts spans together.
 func Text(spans []text.Span) string {
-	var b strings.Builder
-	for _, s := range spans {
-		b.WriteString(s.Text)
+	all := make([]string, len(spans))
+	for i, s := range spans {
+		all[i] = s.Text
 	}
-	return b.String()
+	return strings.Join(all, "")
 }

@@ -21,7 +21,12 @@ type Span struct {
 // are part of any text. BOS goes before, if the vocabulary asks for it and the
 // text does not begin with it. The error is that of ctx.
 func (t *Tokenizer) EncodeSpans(ctx context.Context, spans []Span) ([]int32, error) {
+	size := 0
+	for _, p := range spans {
+		size += len(p.Text)
+	}
 	var s strings.Builder
+	s.Grow(size)
 	var starts []int // of literal and template parts in turn, a template part first
 	literal := false
 	for _, p := range spans {
@@ -31,7 +36,7 @@ func (t *Tokenizer) EncodeSpans(ctx context.Context, spans []Span) ([]int32, err
 		}
 		s.WriteString(p.Text)
 	}
-	ids, err := t.encode(ctx, nil, s.String(), func(tok *token, at int) bool {
+	ids, err := t.encode(ctx, make([]int32, 0, size/4), s.String(), func(tok *token, at int) bool {
 		if tok.space {
 			return true
 		}
@@ -40,7 +45,7 @@ func (t *Tokenizer) EncodeSpans(ctx context.Context, spans []Span) ([]int32, err
 		return part == end && part%2 == 0
 	})
 	if t.addBOS && (len(ids) == 0 || ids[0] != t.bos) {
-		ids = append([]int32{t.bos}, ids...)
+		ids = slices.Insert(ids, 0, t.bos)
 	}
 	return ids, err
 }

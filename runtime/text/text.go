@@ -39,6 +39,7 @@ type Tokenizer struct {
 
 	suppressed []int32
 	longest    int // bytes of a token
+	memory     memory
 
 	bos, eos       int32 // -1: none
 	addBOS, addEOS bool
@@ -255,15 +256,16 @@ func (t *Tokenizer) EncodeContext(ctx context.Context, s string, o EncodeOptions
 
 // encode appends the tokens of s, with special ones where may allows them.
 func (t *Tokenizer) encode(ctx context.Context, ids []int32, s string, may func(tok *token, at int) bool) ([]int32, error) {
-	first, stop := true, cancelWith(ctx)
+	first := true
 	for _, f := range t.partition(s, may) {
 		if f.id >= 0 {
 			ids = append(ids, f.id)
 			first = true
 			continue
 		}
-		if ids = t.model.encode(ids, f.text, first, stop); stop.now() {
-			return nil, ctx.Err()
+		var err error
+		if ids, err = t.encodeText(ctx, ids, f.text, first); err != nil {
+			return nil, err
 		}
 		first = false
 	}
