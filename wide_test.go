@@ -15,6 +15,8 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/audit"
 	"github.com/zincc-dev/zincc/plans/tuning"
+	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/step"
 	"github.com/zincc-dev/zincc/runtime/verify"
 )
 
@@ -95,4 +97,87 @@ func wideSubgroups(t *testing.T) {
 	}
 	// 301 rows are 37 chunks and a part of one.
 	checkDispatches(t, model, plan, verify.Options{Rows: 301, Layers: []int{0, 2}}, 70)
+}
+
+// TestWidestStep: rows of 128 sequences have on the host, in one step and with caches in slots or in pages, the logits
+// that they have one by one.
+func TestWidestStep(t *testing.T) {
+	const rows = 128
+	for _, o := range []frontend.Options{
+		{Ctx: rows, Slots: rows, KV: ir.F16, MaxRows: rows},
+		{Ctx: rows, Slots: rows + 8, KV: ir.F16, MaxRows: rows, Page: 64, Pool: (rows + 8) * rows},
+	} {
+		plan, exec := openedOn(t, "host", "tiny-qwen35moe", o)
+		// logits are those behind two tokens in slots, of the rows together in a step.
+		logits := func(entry string, slots ...int) []float32 {
+			at := slices.IndexFunc(plan.Entries, func(e plans.Entry) bool { return e.Name == entry })
+			if at < 0 {
+				t.Fatalf("the plan has no %s", entry)
+			}
+			var b step.Block
+			for pos := range 2 {
+				b.Reset()
+				for _, slot := range slots {
+					b.Add(int32(7*slot+pos), pos, slot)
+				}
+				if err := b.Store(exec); err != nil {
+					t.Fatal(err)
+				}
+				if err := runtime.Run(t.Context(), exec, &plan.Entries[at], 1); err != nil {
+					t.Fatal(err)
+				}
+			}
+			list, err := exec.Floats(plan.Entries[at].Logits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return slices.Clone(list)
+		}
+		var all []int
+		for slot := o.Slots - rows; slot < o.Slots; slot++ {
+			all = append(all, slot)
+		}
+		together, vocab := logits("decode/128", all...), plan.Header.Model.Vocab
+		for row := 3; row < rows; row += 31 {
+			if alone := logits("decode/1", all[row]); !slices.Equal(alone[:vocab], together[row*vocab:][:vocab]) {
+				t.Errorf("%d slots: row %d has other logits than alone", o.Slots, row)
+			}
+		}
+	}
+}
+
+// TestManySlots: plans of 256 slots have every wide step and pass the checker, those of 64 slots end at 64 rows.
+func TestManySlots(t *testing.T) {
+	f, err := gguf.Open(modelPath("gopher-moe"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, c := range []struct {
+		on    string
+		slots int
+		last  string // of the decode entries
+	}{{"sm_90-cuda", 256, "decode/128"}, {"gfx1201", 256, "decode/128"}, {"llvmpipe", 256, "decode/128"}, {"sm_90-cuda", 64, "decode/64"}, {"cpu:x86-64-v3", 256, "decode/8"}} {
+		on, err := target.Lookup(c.on)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := frontend.Options{Ctx: 256, Slots: c.slots, KV: ir.F16, MaxRows: codegen.MaxRows}
+		if !on.FewKernels {
+			o.Page, o.Pool = 64, 4096
+		}
+		plan := emit(t, f, on, o)
+		for _, problem := range audit.Check(plan) {
+			t.Errorf("%s, %d slots: %s", c.on, c.slots, problem)
+		}
+		last := ""
+		for _, e := range plan.Entries {
+			if e.Kind == "decode" {
+				last = e.Name
+			}
+		}
+		if last != c.last {
+			t.Errorf("%s, %d slots: the widest step is %s", c.on, c.slots, last)
+		}
+	}
 }

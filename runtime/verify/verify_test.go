@@ -357,6 +357,29 @@ func TestWidths(t *testing.T) {
 	}
 }
 
+// TestWidestStep: the widest step, of 128 rows, gives those of as many sequences the bits that they have alone.
+func TestWidestStep(t *testing.T) {
+	plan := compileSlots(t, writeModel(t), "llvmpipe", ir.F16, 128)
+	keepEntries(plan, "decode/1", "decode/128")
+	src, dev := open(t, plan)
+	r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Layers: []int{1}, Context: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Failed > 0 {
+		t.Errorf("%d failed, first %+v %+v", r.Failed, r.First(), r.First().Difference)
+	}
+	widths, rows := 0, 0
+	for _, x := range r.Results {
+		if x.Site == verify.Widths {
+			widths, rows = widths+1, rows+x.Sequences
+		}
+	}
+	if widths != 1 || rows != 128 {
+		t.Errorf("%d widths of %d sequences compared", widths, rows)
+	}
+}
+
 func find(t *testing.T, p *plans.Plan, entry, site string) *plans.Dispatch {
 	t.Helper()
 	for i := range p.Entries {

@@ -150,7 +150,8 @@ func (k *expertWide) candidate() site.Candidate {
 		Grid:   [3]int{k.sharedTiles() + k.experts, k.parts(), 1},
 	}
 	if k.writesIDs {
-		c.Cover = []plans.Cover{{Arg: "ids", Dims: []int{k.rows * k.slots}, Tile: []int{0}, Axis: []int{0}, First: []int{k.sharedTiles()}}}
+		// Of the workgroups that share an expert the first one writes.
+		c.Cover = []plans.Cover{{Arg: "ids", Dims: []int{k.rows * k.slots, 1}, Tile: []int{0, 1}, Axis: []int{0, 1}, First: []int{k.sharedTiles(), 0}}}
 	}
 	for i, p := range k.projects {
 		y := plans.Cover{Arg: fmt.Sprint("y", i), Dims: []int{k.rows, p.width}, Tile: []int{fixedColumns, k.outputs()}, Axis: []int{0, 1}}

@@ -132,7 +132,7 @@ func (t *Target) HasMatrices() bool { return t.Matrix != (MatrixShape{}) }
 const DecodeRows = 8
 
 // widestExact is the rows of the widest exact step where rows are computed in tiles of DecodeRows.
-const widestExact = 64
+const widestExact = 128
 
 // WidestExact is the rows of the widest exact step, of plans for many sequences.
 func (t *Target) WidestExact() int {
