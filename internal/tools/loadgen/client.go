@@ -110,10 +110,11 @@ type trace struct {
 	err        error
 }
 
-// chunk is an event of POST /v1/completions.
+// chunk is an event of POST /v1/completions or /v1/chat/completions.
 type chunk struct {
 	Choices []struct {
 		Text     string  `json:"text"`
+		Delta    *delta  `json:"delta"`
 		Finish   *string `json:"finish_reason"`
 		Tokens   []int32 `json:"token_ids"`
 		Logprobs *struct {
@@ -134,13 +135,25 @@ type chunk struct {
 	} `json:"error"`
 }
 
+// delta is what is new of a message.
+type delta struct {
+	Content   string `json:"content"`
+	Reasoning string `json:"reasoning_content"`
+	Calls     []any  `json:"tool_calls"`
+}
+
 // generate asks and reads the answer to its end.
 func (c *client) generate(ctx context.Context, a ask) trace {
+	return c.stream(ctx, "/v1/completions", a.body(c.model))
+}
+
+// stream sends a body and reads the stream of its answer to its end.
+func (c *client) stream(ctx context.Context, path string, body []byte) trace {
 	var start atomic.Pointer[time.Time]
 	now := func() { start.Store(new(time.Now())) }
 	now() // until it is written
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { now() }})
-	r, err := c.do(ctx, "POST", "/v1/completions", bytes.NewReader(a.body(c.model)))
+	r, err := c.do(ctx, "POST", path, bytes.NewReader(body))
 	if err != nil {
 		return trace{err: err}
 	}
@@ -190,8 +203,13 @@ func readTrace(stream io.Reader, start time.Time) (t trace) {
 				}
 			}
 			text.WriteString(choice.Text)
-			// An event that only says why the answer ended is no piece of it.
-			if choice.Finish == nil || choice.Text != "" {
+			// An event that only says why the answer ended is no piece of it, nor one that only says who speaks.
+			piece := choice.Finish == nil || choice.Text != ""
+			if d := choice.Delta; d != nil {
+				text.WriteString(d.Content)
+				piece = d.Content != "" || d.Reasoning != "" || len(d.Calls) > 0
+			}
+			if piece {
 				t.times = append(t.times, at)
 			}
 			finished = finished || choice.Finish != nil

@@ -38,10 +38,6 @@ var cases = []struct {
 	{"8-top-p", load{users: 8, requests: 32, sampler: drawn(0)}, "the same without top_k: random weights leave most of a vocabulary to top_p"},
 	{"arrivals", load{users: 1, rate: 6, requests: 48}, "6 requests a second at random times: prompts come while others are answered"},
 	{"turn-2", load{users: 1, requests: 4, prompt: 16, answer: 16, behind: 4000}, "second turns of 16 tokens behind 4,000 and 16"},
-	{"turn-2-20k", load{users: 1, requests: 4, prompt: 64, answer: 16, behind: 20000}, "second turns of 64 tokens behind 20,000 and 16"},
-	{"system-8k", load{users: 1, requests: 6, prompt: 64, answer: 16, shared: 8000}, "new conversations of 64 tokens behind a system prompt of 8,000 that was there before"},
-	{"agent", load{users: 1, requests: 40, prompt: 64, answer: 64, agent: &agent{first: 8000, tool: 1600, forks: 8}},
-		"an agent's 40 turns, from 8,000 to 60,000 tokens; every 8 turns it goes back by two"},
 }
 
 // people is a schema of answers longer than those of the cases; llama-server counts no farther than 2,000.
@@ -89,7 +85,7 @@ also of what was done until ^C. One server runs at a time. Latencies are median/
 		f.StringVar(&o.bin, "bin", "bin", "folder of zincc and zincrun")
 		f.StringVar(&o.target, "target", "native", "target to compile for")
 		f.StringVar(&o.peer, "peer", "", "what llama-server is run with, such as env A=b; split at spaces")
-		f.StringSliceVar(&o.cases, "cases", shortCases(), "cases to measure; by default those whose prompts fit 8k")
+		f.StringSliceVar(&o.cases, "cases", caseNames(), "cases to measure")
 		f.IntVarP(&o.rounds, "rounds", "r", 1, "turns of both servers")
 		f.IntVar(&o.slots, "slots", 8, "sequences that a server has at a time")
 		f.Var(&o.ctx, "ctx", "positions of a sequence")
@@ -104,11 +100,6 @@ func caseNames() (names []string) {
 		names = append(names, c.name)
 	}
 	return names
-}
-
-// shortCases are those that fit --ctx as it is by default.
-func shortCases() []string {
-	return slices.DeleteFunc(caseNames(), func(name string) bool { return name == "turn-2-20k" || name == "system-8k" || name == "agent" })
 }
 
 func caseList() string {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"time"
 )
@@ -20,12 +19,7 @@ type load struct {
 	prompt, answer int // tokens
 	// behind: each request is a conversation. Its first turn has a prompt of so many tokens and
 	// is not measured; the second continues it with the answer and a prompt.
-	behind int
-	// shared: each prompt comes behind the same tokens, as many, of a system prompt. A first request, which is not
-	// measured, brings them.
-	shared int
-	// agent: the requests are one conversation, turn by turn, of one user.
-	agent   *agent
+	behind  int
 	sampler sampler
 	schema  json.RawMessage // of the answers; nil: any text
 	// question: each prompt is this with a number at its %d, as the model's chat template writes it; "": prompts are
@@ -66,21 +60,10 @@ func (l load) run(ctx context.Context, c *client, p *prompts, progress func()) (
 		}
 		progress()
 	}
-	if l.shared > 0 {
-		f := c.generate(ctx, ask{prompt: l.behindShared(p, p.of(l.requests, l.prompt)), answer: firstAnswer, sampler: l.sampler})
-		if f.err != nil {
-			return res, fmt.Errorf("the first request: %w", f.err)
-		}
-	}
 	start := time.Now()
-	switch {
-	case l.agent != nil:
-		for i := 0; i < l.requests && ctx.Err() == nil; i++ {
-			one(i)
-		}
-	case l.rate > 0:
+	if l.rate > 0 {
 		l.open(ctx, one)
-	default:
+	} else {
 		l.closed(ctx, one)
 	}
 	res.wall = time.Since(start)
@@ -151,8 +134,6 @@ func (l load) arrivals() []time.Duration {
 func (l load) request(ctx context.Context, c *client, p *prompts, i int) (first *trace, t trace) {
 	a := ask{answer: l.answer, sampler: l.sampler, schema: l.schema, seed: uint32(l.seed) + uint32(i)}
 	switch {
-	case l.agent != nil:
-		return nil, l.agent.turn(ctx, c, p, i, a)
 	case l.question != "":
 		var err error
 		if a.prompt, err = c.rendered(ctx, fmt.Sprintf(l.question, l.seed<<16+uint64(i))); err != nil {
@@ -160,7 +141,7 @@ func (l load) request(ctx context.Context, c *client, p *prompts, i int) (first 
 		}
 		return nil, c.generate(ctx, a)
 	case l.behind == 0:
-		a.prompt = l.behindShared(p, p.of(i, l.prompt))
+		a.prompt = p.of(i, l.prompt)
 		return nil, c.generate(ctx, a)
 	}
 	// Prompts of second turns come behind those of first turns.
@@ -173,14 +154,6 @@ func (l load) request(ctx context.Context, c *client, p *prompts, i int) (first 
 	return &f, c.generate(ctx, a)
 }
 
-// behindShared puts a prompt behind what all have in common.
-func (l load) behindShared(p *prompts, prompt []int32) []int32 {
-	if l.shared == 0 {
-		return prompt
-	}
-	return slices.Concat(p.of(-1, l.shared), prompt)
-}
-
 // told is generate with the ids of the answer's tokens.
 func (c *client) told(ctx context.Context, a ask) trace {
 	a.ids = true
@@ -188,33 +161,5 @@ func (c *client) told(ctx context.Context, a ask) trace {
 	if t.err == nil && len(t.ids) != t.completion { // the server tells no ids: what a client can know is the text
 		t.ids, t.err = c.tokenize(ctx, t.text)
 	}
-	return t
-}
-
-// agent is the conversation of a program that works with tools: each turn has all that was said before, the last
-// answer, and what a tool gave.
-type agent struct {
-	first, tool int // tokens of the first prompt, and of what a tool gives
-	forks       int // every so many turns it goes back by two turns and takes another way
-
-	said []int32
-	ends []int // of what was said, behind each turn
-}
-
-// turn asks turn number i.
-func (g *agent) turn(ctx context.Context, c *client, p *prompts, i int, a ask) trace {
-	switch {
-	case i == 0:
-		g.said, g.ends = p.of(0, g.first), nil
-	case i%g.forks == 0 && len(g.ends) > 2:
-		g.ends = g.ends[:len(g.ends)-2]
-		g.said = append(g.said[:g.ends[len(g.ends)-1]:g.ends[len(g.ends)-1]], p.of(i, g.tool)...)
-	default:
-		g.said = append(g.said, p.of(i, g.tool)...)
-	}
-	a.prompt = g.said
-	t := c.told(ctx, a)
-	g.said = append(g.said, t.ids...)
-	g.ends = append(g.ends, len(g.said))
 	return t
 }
