@@ -8,7 +8,6 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	kernelspirv "github.com/zincc-dev/zincc/codegen/kernel/spirv"
-	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/spirv"
@@ -19,9 +18,9 @@ type backend struct {
 	name   string
 	open   bool                          // the code leaves constants open, so that one module serves many pipelines
 	format func(t *target.Target) string // of the code: a row of plans.Formats
-	// lower returns the code of a candidate's kernel and the name of its entry point. Where the format
-	// does not leave constants open, the code is that for the candidate's and its subgroup size.
-	lower func(ctx context.Context, k *specialized, c *kernels.Candidate, t *target.Target) (code []byte, entry string, err error)
+	// lower returns the code of a call's kernel and the name of its entry point. Where the format does not leave
+	// constants open, the code is that for the call's constants, subgroup size, form and overlap.
+	lower func(ctx context.Context, k *specialized, m made, t *target.Target) (code []byte, entry string, err error)
 	// require sets the backend's part of the plan's requirements from the plan and the kernels of its
 	// modules.
 	require func(p *plans.Plan, used []*kernel.Func, t *target.Target)
@@ -47,12 +46,12 @@ func always(format string) func(*target.Target) string {
 	return func(*target.Target) string { return format }
 }
 
-// module lowers the kernel of a candidate.
-func (b *backend) module(ctx context.Context, k *specialized, c *kernels.Candidate, t *target.Target) (plans.Module, error) {
+// module lowers the kernel of a call.
+func (b *backend) module(ctx context.Context, k *specialized, of made, t *target.Target) (plans.Module, error) {
 	fn, spec := k.fn, k.spec
-	m := plans.Module{Name: c.Kernel, Format: b.format(t), Interface: plans.Interface{Args: len(fn.Args)}}
+	m := plans.Module{Name: of.Kernel, Format: b.format(t), Interface: plans.Interface{Args: len(fn.Args)}}
 	var err error
-	if m.Bytes, m.Interface.Entry, err = b.lower(ctx, k, c, t); err != nil {
+	if m.Bytes, m.Interface.Entry, err = b.lower(ctx, k, of, t); err != nil {
 		return m, err
 	}
 	if b.open {
@@ -75,7 +74,7 @@ func (b *backend) module(ctx context.Context, k *specialized, c *kernels.Candida
 	return m, nil
 }
 
-func lowerSPIRV(_ context.Context, k *specialized, _ *kernels.Candidate, _ *target.Target) ([]byte, string, error) {
+func lowerSPIRV(_ context.Context, k *specialized, _ made, _ *target.Target) ([]byte, string, error) {
 	words, err := kernelspirv.Lower(k.fn)
 	if err != nil {
 		return nil, "", err

@@ -11,9 +11,9 @@ import (
 // plan.
 func Calls(ctx context.Context, src Source, o Options, f func(p *ir.Program, fn *ir.Func, g *ir.Group, c *kernels.Candidate) error) error {
 	var calls chosen
-	p, _, err := lower(ctx, src, o, ir.Place, func(p *ir.Program) (err error) {
+	p, _, err := lower(ctx, src, o, ir.Place, func(p *ir.Program) (_ chosen, err error) {
 		calls, err = selectKernels(ctx, p, o.Target, o.Choice)
-		return err
+		return calls, err
 	})
 	if err != nil {
 		return err

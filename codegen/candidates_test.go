@@ -81,7 +81,7 @@ func compileWith(t *testing.T, model, entry string, lastOrder, last bool) (plan 
 		t.Fatal(err)
 	}
 	in := frontend.Options{KV: ir.F16, MaxRows: on.WidestExact()}
-	p, _, err := lower(t.Context(), Source{Model: f}, Options{Target: on, Import: in}, ir.Place, func(p *ir.Program) error {
+	p, _, err := lower(t.Context(), Source{Model: f}, Options{Target: on, Import: in}, ir.Place, func(p *ir.Program) (chosen, error) {
 		p.Target = on.Name
 		p.Funcs = slices.DeleteFunc(p.Funcs, func(f *ir.Func) bool { return f.Name != entry })
 		sites, err := sitesOf(p, on)
@@ -101,7 +101,7 @@ func compileWith(t *testing.T, model, entry string, lastOrder, last bool) (plan 
 			}
 			s.take(c, "")
 		}
-		return err
+		return chosen{}, err
 	})
 	if err != nil {
 		t.Fatal(err)

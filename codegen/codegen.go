@@ -79,19 +79,22 @@ func (t onTarget) NormsRuns(norm, linear *ir.Op, rows int) bool {
 
 // Table returns all passes for the target, in order; SelectKernels takes each family's best guess.
 func Table(t *target.Target, maxRows int) []passes.Pass {
-	return passTable(t, maxRows, func(p *ir.Program) error {
-		_, err := selectKernels(context.Background(), p, t, Choice{})
-		return err
+	return passTable(t, maxRows, func(p *ir.Program) (chosen, error) {
+		return selectKernels(context.Background(), p, t, Choice{})
 	})
 }
 
 // passTable returns all passes for the target, in order, of which the one that chooses kernels runs
 // choose.
-func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) error) []passes.Pass {
+func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) (chosen, error)) []passes.Pass {
+	var calls chosen
 	list := passes.Table(entriesOf(t, maxRows), deviceOf(t))
 	list = slices.Insert(list, 0, passes.Pass{Name: "LayWeights", Doc: "every weight gets the layout that the target's kernels read", Stage: ir.Fuse,
 		Run: func(p *ir.Program) error { return weight.Lay(t, p) }})
-	at := slices.IndexFunc(list, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
+	at := slices.IndexFunc(list, func(p passes.Pass) bool { return p.Stage > ir.Schedule })
+	list = slices.Insert(list, at, passes.Pass{Name: "OverlapCalls", Doc: "where dispatches begin early, calls say what their kernels load before they wait, and when they let the next dispatch begin", Stage: ir.Schedule,
+		Run: func(p *ir.Program) error { return overlapCalls(p, t, calls) }})
+	at = slices.IndexFunc(list, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
 	return slices.Insert(list, at,
 		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows is split over the KV length, so that it fills the device", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitAttention(p, t) }},
@@ -106,6 +109,6 @@ func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) error) 
 		passes.Pass{Name: "ProjectBeside", Doc: "in a step of one row, the dispatch of a delta rule also computes the projection of its gate; the next projection normalizes and gates its input", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return projectBeside(p, t) }},
 		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a kernel, its specialization constants and its grid", Stage: ir.Specialize,
-			Run: choose},
+			Run: func(p *ir.Program) (err error) { calls, err = choose(p); return err }},
 	)
 }

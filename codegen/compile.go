@@ -59,9 +59,9 @@ func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
 		o.Choice.Compiler.Asking(o.Progress.of("asking AMD's compiler"))
 	}
 	calls := chosen{tables: []*tuning.Table{o.Choice.Tuned}} // of a program whose kernels are chosen already
-	p, times, err := lower(ctx, src, o, ir.Place, func(p *ir.Program) (err error) {
+	p, times, err := lower(ctx, src, o, ir.Place, func(p *ir.Program) (_ chosen, err error) {
 		calls, err = selectKernels(ctx, p, o.Target, o.Choice)
-		return err
+		return calls, err
 	})
 	if err != nil {
 		return nil, err
@@ -93,10 +93,9 @@ func Compile(ctx context.Context, src Source, o Options) (*Result, error) {
 func Kernels(ctx context.Context, p *ir.Program, t *target.Target, wants func(kernel string) bool) error {
 	e := newEmitter(p, t, &plans.Plan{Program: p})
 	e.wants = wants
-	_, _, err := lower(ctx, Source{Program: p}, Options{Target: t}, ir.Place, func(p *ir.Program) error {
-		calls, err := selectKernels(ctx, p, t, Choice{})
-		e.known = calls.of
-		return err
+	_, _, err := lower(ctx, Source{Program: p}, Options{Target: t}, ir.Place, func(p *ir.Program) (_ chosen, err error) {
+		e.known, err = selectKernels(ctx, p, t, Choice{})
+		return e.known, err
 	})
 	if err != nil {
 		return err
@@ -117,14 +116,13 @@ func Import(f *gguf.File, o frontend.Options) (*ir.Program, error) {
 
 // Lower imports src, unless it has a program, and runs the passes up to a stage.
 func Lower(ctx context.Context, src Source, o Options, stop ir.Stage) (*ir.Program, []passes.Timing, error) {
-	return lower(ctx, src, o, stop, func(p *ir.Program) error {
-		_, err := selectKernels(ctx, p, o.Target, o.Choice)
-		return err
+	return lower(ctx, src, o, stop, func(p *ir.Program) (chosen, error) {
+		return selectKernels(ctx, p, o.Target, o.Choice)
 	})
 }
 
 // lower is Lower with another way to choose kernels.
-func lower(ctx context.Context, src Source, o Options, stop ir.Stage, choose func(p *ir.Program) error) (*ir.Program, []passes.Timing, error) {
+func lower(ctx context.Context, src Source, o Options, stop ir.Stage, choose func(p *ir.Program) (chosen, error)) (*ir.Program, []passes.Timing, error) {
 	p := src.Program
 	if p == nil {
 		var err error

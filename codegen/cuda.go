@@ -13,20 +13,21 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target.Target) ([]byte, string, error) {
+func lowerPTX(_ context.Context, k *specialized, m made, t *target.Target) ([]byte, string, error) {
 	var ahead []ptx.Ahead
-	for _, a := range c.Ahead {
-		ahead = append(ahead, ptx.Ahead{Arg: a.Operand, Parts: a.Parts, Lines: a.Lines, First: a.First, Stride: a.Stride, After: a.After})
+	for _, p := range m.Prefetches {
+		ahead = append(ahead, ptx.Ahead{Arg: p.Argument, Parts: p.Parts, Lines: p.Lines, First: p.First, Stride: p.Stride, After: p.After})
 	}
+	overlap := m.call.Overlap
 	var early func(arg int) bool
-	if c.EarlyLoads != nil {
-		early = func(arg int) bool { return c.EarlyLoads[arg] }
+	if len(overlap.Loads) > 0 {
+		early = func(arg int) bool { return slices.Contains(overlap.Loads, arg) }
 	}
 	text, err := ptx.Lower(k.fn, ptx.Options{
-		Ahead: ahead, Grid: c.Grid[0] * c.Grid[1] * c.Grid[2],
-		Arch: t.CUDA, Spec: k.spec, Room: uint32(c.Room), Overlap: c.Overlap != ir.NotEarly, LateTrigger: c.LateTrigger, WaitFirst: c.Overlap == ir.WaitsFirst,
-		Constant: func(arg int) bool { return constant(c.Operands[arg].Value) }, EarlyLoads: early,
-		EvictFirst: evictsFirst(c), Common: sharesSubgroup(c),
+		Ahead: ahead, Grid: m.Grid[0] * m.Grid[1] * m.Grid[2],
+		Arch: t.CUDA, Spec: k.spec, Room: uint32(m.RoomFor()), Overlap: overlap.Waits != ir.NotEarly, LateTrigger: overlap.LateTrigger, WaitFirst: overlap.Waits == ir.WaitsFirst,
+		Constant: func(arg int) bool { return constant(m.call.Args[arg]) }, EarlyLoads: early,
+		EvictFirst: evictsFirst(m), Common: sharesSubgroup(m),
 	})
 	return []byte(text), ptx.Entry, err
 }
@@ -34,16 +35,16 @@ func lowerPTX(_ context.Context, k *specialized, c *kernels.Candidate, t *target
 // sharesSubgroup reports whether the kernel tells the driver's compiler that the lanes of a subgroup share the
 // subgroup's number. Beside a delta rule that changes nothing; other kernels were not measured
 // (docs/lab/cuda.md).
-func sharesSubgroup(c *kernels.Candidate) bool {
-	return c.Overlap == ir.LoadsFirst && (c.Family == "gemv" || c.Family == "attention_split")
+func sharesSubgroup(m made) bool {
+	return m.call.Overlap.Waits == ir.LoadsFirst && (m.Family == "gemv" || m.Family == "attention_split")
 }
 
 // evictsFirst reports whether a candidate is a projection of super-blocks alone, which lie in a row, or of one row of x
 // with q8_0, too. With what that changes in all kernels, the 35B loses (docs/lab/cuda.md).
-func evictsFirst(c *kernels.Candidate) bool {
-	return slices.Contains([]string{"gemv", "gemm_fixed", "gemm_wide"}, c.Family) && !slices.ContainsFunc(c.Operands, func(o kernels.Operand) bool {
+func evictsFirst(m made) bool {
+	return slices.Contains([]string{"gemv", "gemm_fixed", "gemm_wide"}, m.Family) && !slices.ContainsFunc(m.Arguments(), func(o kernels.Operand) bool {
 		d := o.Value.Type.DType
-		return o.Value.Class == ir.Weight && d.IsQuantized() && d.Block() != weight.SuperElements && !(d == ir.Q8_0 && c.Rows == 1)
+		return o.Value.Class == ir.Weight && d.IsQuantized() && d.Block() != weight.SuperElements && !(d == ir.Q8_0 && m.Rows == 1)
 	})
 }
 

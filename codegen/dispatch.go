@@ -1,6 +1,7 @@
 package codegen
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -25,7 +26,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 		return d, nil
 	}
 	c := e.chosen[g]
-	if d.Pipeline, err = e.pipeline(c); err != nil {
+	if d.Pipeline, err = e.pipeline(made{c, g.Call}); err != nil {
 		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 	}
 	d.Cost.Predicted = e.predicted(&d, c, d.Cost, f.Rows, first)
@@ -35,7 +36,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 		}
 	}
 	d.Grid, d.Cover, d.Mixes = c.Grid, c.Cover, c.Sequences == ir.ManySequences
-	for _, o := range c.Operands {
+	for _, o := range c.Arguments() {
 		a, err := e.arg(f, o)
 		if err != nil {
 			return d, fmt.Errorf("%s: %s: argument %s: %w", f.Name, g.Name, o.Name, err)
@@ -101,18 +102,18 @@ func (e *emitter) arg(f *ir.Func, o kernels.Operand) (plans.Arg, error) {
 	return a, nil
 }
 
-// pipeline returns the index of the candidate's pipeline, made on first use.
-func (e *emitter) pipeline(c *kernels.Candidate) (int, error) {
-	key := e.backend.moduleKey(c) + pipelineKey(c)
+// pipeline returns the index of the call's pipeline, made on first use.
+func (e *emitter) pipeline(m made) (int, error) {
+	key := e.backend.moduleKey(m) + pipelineKey(m)
 	if i, ok := e.pipelines[key]; ok {
 		return i, nil
 	}
-	b := e.built[e.backend.moduleKey(c)]
-	k, err := specialize(b.fn, c, e.t)
+	b := e.built[e.backend.moduleKey(m)]
+	k, err := specialize(b.fn, m.Candidate, e.t)
 	if err != nil {
 		return 0, err
 	}
-	p := plans.Pipeline{Module: e.module(c, b), Wave: c.Wave, Workgroup: k.workgroup, Shared: k.shared}
+	p := plans.Pipeline{Module: e.module(b), Wave: m.Wave, Workgroup: k.workgroup, Shared: k.shared}
 	for _, s := range k.fn.Spec {
 		if v, ok := k.spec[s.ID]; ok {
 			p.Consts = append(p.Consts, plans.Const{ID: s.ID, Name: s.Name, Value: v, Float: s.Type == kernel.F32})
@@ -123,9 +124,9 @@ func (e *emitter) pipeline(c *kernels.Candidate) (int, error) {
 	return e.pipelines[key], nil
 }
 
-// module returns the index of the candidate's module, which is put into the plan on first use.
-func (e *emitter) module(c *kernels.Candidate, b *built) int {
-	key := e.backend.moduleKey(c)
+// module returns the index of a module, which is put into the plan on first use. Forms may have the same code.
+func (e *emitter) module(b *built) int {
+	key := sha256.Sum256(append([]byte(b.module.Name+"\x00"), b.module.Bytes...))
 	i, ok := e.modules[key]
 	if !ok {
 		i = len(e.plan.Modules)

@@ -2,6 +2,7 @@ package codegen
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -17,7 +18,6 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans"
-	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
 // emit makes the plan of a program at stage place; f is the model it was
@@ -35,7 +35,7 @@ func emit(ctx context.Context, p *ir.Program, f *gguf.File, o Options, known cho
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
 	}
 	e := newEmitter(p, o.Target, &plans.Plan{Program: p, Vocab: vocab})
-	e.known, e.tables, e.progress = known.of, known.tables, o.Progress
+	e.known, e.progress = known, o.Progress
 	if err := e.header(f); err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func newEmitter(p *ir.Program, t *target.Target, plan *plans.Plan) *emitter {
 		p: p, t: t,
 		plan:      plan,
 		built:     map[string]*built{},
-		modules:   map[string]int{},
+		modules:   map[[sha256.Size]byte]int{},
 		pipelines: map[string]int{},
 	}
 }
@@ -92,14 +92,13 @@ type emitter struct {
 	p         *ir.Program
 	t         *target.Target
 	plan      *plans.Plan
-	backend   *backend                        // nil for the host
-	known     map[*ir.Call]*kernels.Candidate // what calls were made of; not of a program that was read
-	tables    []*tuning.Table                 // that kernels were chosen by
-	wants     func(kernel string) bool        // whether a kernel is built; nil: all are
+	backend   *backend                 // nil for the host
+	known     chosen                   // what calls were made of; nothing of a program that was read
+	wants     func(kernel string) bool // whether a kernel is built; nil: all are
 	progress  Progress
 	chosen    map[*ir.Group]*kernels.Candidate // of the groups' calls
 	built     map[string]*built                // by moduleKey
-	modules   map[string]int                   // by moduleKey
+	modules   map[[sha256.Size]byte]int        // by name and code
 	used      []*kernel.Func                   // of the plan's modules
 	pipelines map[string]int                   // by pipelineKey
 	stages    map[int]bool                     // of the entry at hand, that have a dispatch already

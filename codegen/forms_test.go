@@ -64,12 +64,13 @@ func TestForms(t *testing.T) {
 		before     int      // prefetches before the kernel waits
 		second     int      // prefetches of second bytes
 		args       []string // that are prefetched
+		zir        string
 	}{
-		{"", ".minnctapersm", 0, 0, 0, nil},
-		{", room for 1024", ".minnctapersm 2\n", 1, 0, 0, nil},
-		{", 4 MiB ahead", "prefetch.global.L2", 2, 2, 0, next},
-		{", 4 MiB after", "prefetch.global.L2", 2, 0, 0, next},
-		{", 4 MiB ahead, 4 MiB after", "prefetch.global.L2", 4, 2, 2, next},
+		{"", ".minnctapersm", 0, 0, 0, nil, "] overlap=loads"},
+		{", room for 1024", ".minnctapersm 2\n", 1, 0, 0, nil, "] room=1024 overlap=loads"},
+		{", 4 MiB ahead", "prefetch.global.L2", 2, 2, 0, next, "] ahead=4194304 overlap=loads"},
+		{", 4 MiB after", "prefetch.global.L2", 2, 0, 0, next, "] after=4194304 overlap=loads"},
+		{", 4 MiB ahead, 4 MiB after", "prefetch.global.L2", 4, 2, 2, next, "] ahead=4194304 after=4194304 overlap=loads"},
 	} {
 		p := compile("sm_90-cuda", row(site, best+c.form), row(wide, best+c.form))
 		d, _ := output(p, "decode/1")
@@ -102,6 +103,9 @@ func TestForms(t *testing.T) {
 		}
 		if problems := audit.Check(p); len(problems) > 0 {
 			t.Errorf("%q: %v", c.form, problems)
+		}
+		if !strings.Contains(ir.Print(p.Program), "call \""+best+"\" ") || !strings.Contains(ir.Print(p.Program), c.zir) {
+			t.Errorf("%q: the program does not show the form by itself, as %q", c.form, c.zir)
 		}
 		// A projection of several rows leaves no room, and prefetches nothing behind its weights.
 		if d, _ := output(p, "decode/2"); strings.Contains(d.Why, "is none of them") != (strings.Contains(c.form, "room") || strings.Contains(c.form, "after")) {

@@ -23,10 +23,10 @@ func asks(t *testing.T, path string, o *radv.Compiler, all bool) (rows map[strin
 	defer f.Close()
 	rows = map[string]tuning.Row{}
 	on := amd(t)
-	_, _, err = lower(t.Context(), Source{Model: f}, Options{Target: on, Import: frontend.Options{KV: ir.F16}}, ir.Specialize, func(p *ir.Program) error {
+	_, _, err = lower(t.Context(), Source{Model: f}, Options{Target: on, Import: frontend.Options{KV: ir.F16}}, ir.Specialize, func(p *ir.Program) (chosen, error) {
 		sites, err := sitesOf(p, on)
 		if err != nil {
-			return err
+			return chosen{}, err
 		}
 		q := newInquiry(on, o)
 		q.all = all
@@ -34,7 +34,7 @@ func asks(t *testing.T, path string, o *radv.Compiler, all bool) (rows map[strin
 		for _, round := range rounds(sites) {
 			predicted, err := chooseAll(t.Context(), p, round, orders, q, Choice{})
 			if err != nil {
-				return err
+				return chosen{}, err
 			}
 			for _, s := range round {
 				if r, ok := predicted.Lookup(s.key); ok {
@@ -47,7 +47,7 @@ func asks(t *testing.T, path string, o *radv.Compiler, all bool) (rows map[strin
 				questions++
 			}
 		}
-		return nil
+		return chosen{}, nil
 	})
 	if err != nil {
 		t.Fatal(err)

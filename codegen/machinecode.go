@@ -5,7 +5,6 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernel/llvm"
-	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/objects"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
@@ -23,12 +22,12 @@ func objectFormat(t *target.Target) string {
 }
 
 // lowerObject returns an object file of machine code.
-func lowerObject(ctx context.Context, k *specialized, c *kernels.Candidate, t *target.Target) ([]byte, string, error) {
-	m, err := machineOf(t)
+func lowerObject(ctx context.Context, k *specialized, m made, t *target.Target) ([]byte, string, error) {
+	machine, err := machineOf(t)
 	if err != nil {
 		return nil, "", err
 	}
-	code, err := objects.Of(ctx, objects.Wanted{Kernel: c.Kernel, Machine: m, Text: func(m *llvm.Machine) (string, error) {
+	code, err := objects.Of(ctx, objects.Wanted{Kernel: m.Kernel, Machine: machine, Text: func(m *llvm.Machine) (string, error) {
 		return llvm.Lower(k.fn, llvm.Fixed(k.fn, k.spec), m)
 	}})
 	return code, llvm.Symbol, err

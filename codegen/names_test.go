@@ -30,13 +30,13 @@ func TestCandidatesHaveNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, _, err = lower(t.Context(), Source{Model: f}, Options{Target: on, Import: frontend.Options{KV: ir.F16}}, ir.Specialize, func(p *ir.Program) error {
+			_, _, err = lower(t.Context(), Source{Model: f}, Options{Target: on, Import: frontend.Options{KV: ir.F16}}, ir.Specialize, func(p *ir.Program) (chosen, error) {
 				checkNames(t, path+" "+on.Name, p, on)
 				calls, err := selectKernels(t.Context(), p, on, Choice{})
 				if err == nil {
 					checkLookup(t, p, on, calls.of)
 				}
-				return err
+				return calls, err
 			})
 			f.Close()
 			if err != nil {

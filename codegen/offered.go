@@ -31,7 +31,7 @@ func candidatesOf(p *ir.Program, f *ir.Func, t *target.Target) [][]report.Candid
 	uses := f.Uses()
 	for i, g := range f.Groups {
 		for _, c := range strategy.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}) {
-			one := report.Candidate{Name: c.Name(), Kernel: c.Kernel, Wave: c.Wave, Grid: c.Grid, Taken: c.Name() == g.Call.Candidate}
+			one := report.Candidate{Name: c.Name(), Kernel: c.Kernel, Wave: c.Wave, Grid: c.Grid, Taken: c.Name() == g.Call.Name()}
 			if seconds, ok := strategy.Seconds(&c, t, f.Rows); ok {
 				one.Micros = 1e6 * seconds
 			}

@@ -1,50 +1,62 @@
 package codegen
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/passes"
 	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
-// overlap says of each kernel how it takes part where dispatches begin early: what it may load before it waits, and
-// when it lets the next one begin. What it says of a dispatch holds for those of copies of the entry, too: tuning puts
-// dispatches of one between those of another.
-func (e *emitter) overlap() {
+// overlapCalls says of each call how its kernel takes part where dispatches begin early: what it loads before it waits,
+// and when it lets the next one begin. What it says of a dispatch holds for those of copies of the entry, too: tuning
+// puts dispatches of one between those of another.
+func overlapCalls(p *ir.Program, t *target.Target, calls chosen) error {
+	if !t.Overlaps() {
+		return nil
+	}
 	type site struct{ entry, name string }
 	late := map[site]bool{}
-	for _, f := range e.p.Funcs {
-		when := passes.EarlyOf(f, e.t.Overlaps())
+	for _, f := range p.Funcs {
+		when, uses := passes.EarlyOf(f, true), f.Uses()
 		entry, _ := tuning.Variant(f.Name)
+		var before *kernels.Candidate
 		for i, g := range f.Groups {
-			c := e.chosen[g]
-			if c.Overlap = when; g.Early == ir.LoadsFirst && c.Early {
-				before := f.Groups[i-1] // while which it begins
-				c.EarlyLoads, late[site{entry, before.Name}] = earlyLoads(g, c, e.chosen[before]), true
+			c, err := calls.candidate(p, f, g, uses, t)
+			if err != nil {
+				return err
 			}
+			if g.Call.Overlap.Waits = when; g.Early == ir.LoadsFirst && c.Early {
+				g.Call.Overlap.Loads = earlyLoads(g, c, before)
+				late[site{entry, f.Groups[i-1].Name}] = true
+			}
+			before = c
 		}
 	}
-	for _, f := range e.p.Funcs {
+	for _, f := range p.Funcs {
 		entry, _ := tuning.Variant(f.Name)
 		for _, g := range f.Groups {
-			e.chosen[g].LateTrigger = late[site{entry, g.Name}]
+			g.Call.Overlap.LateTrigger = late[site{entry, g.Name}]
 		}
 	}
+	return nil
 }
 
-// earlyLoads says which operands of c, of group g, its kernel loads early: variables that neither the dispatch before
+// earlyLoads says which arguments of c, of group g, its kernel loads early: variables that neither the dispatch before
 // writes nor the group makes.
-func earlyLoads(g *ir.Group, c, before *kernels.Candidate) []bool {
+func earlyLoads(g *ir.Group, c, before *kernels.Candidate) (list []int) {
 	written := map[*ir.Value]bool{}
 	for _, o := range before.Operands {
 		written[o.Value] = written[o.Value] || o.Access&kernel.Write != 0
 	}
-	list := make([]bool, len(c.Operands))
 	for i, o := range c.Operands {
-		list[i] = !constant(o.Value) && !written[o.Value] && (o.Value.Def == nil || !slices.Contains(g.Ops, o.Value.Def))
+		if !constant(o.Value) && !written[o.Value] && (o.Value.Def == nil || !slices.Contains(g.Ops, o.Value.Def)) {
+			list = append(list, i)
+		}
 	}
 	return list
 }
@@ -52,28 +64,18 @@ func earlyLoads(g *ir.Group, c, before *kernels.Candidate) []bool {
 // constant reports whether no dispatch writes a value.
 func constant(v *ir.Value) bool { return v.Class == ir.Weight || v.Class == ir.Table }
 
-// constants says of an overlapping candidate that it waits first of all, or else which operands no dispatch writes, and
-// which others are loaded early.
-func constants(c *kernels.Candidate) string {
-	switch c.Overlap {
-	case ir.NotEarly:
-		return ""
-	case ir.WaitsFirst:
-		return " behind"
+// overlapKey tells the code of calls apart whose kernels take part in other ways where dispatches begin early, or find
+// constants in other arguments.
+func overlapKey(call *ir.Call) string {
+	o := call.Overlap
+	if o.Waits != ir.LoadsFirst {
+		return " " + string(o.Waits)
 	}
-	text := make([]byte, len(c.Operands))
-	for i, o := range c.Operands {
-		switch {
-		case constant(o.Value):
-			text[i] = 'c'
-		case c.EarlyLoads != nil && c.EarlyLoads[i]:
-			text[i] = 's'
-		default:
-			text[i] = '-'
+	var constants []int
+	for i, v := range call.Args {
+		if constant(v) {
+			constants = append(constants, i)
 		}
 	}
-	if c.LateTrigger {
-		text = append(text, " patient"...)
-	}
-	return " " + string(text)
+	return fmt.Sprint(" ", o, constants)
 }

@@ -34,6 +34,13 @@ func TestPatience(t *testing.T) {
 	if problems := audit.Check(r.Plan); len(problems) > 0 {
 		t.Error(problems)
 	}
+	// The program says it all: the plan follows from what is printed.
+	if r.Plan.Program, err = ir.Parse(ir.Print(r.Plan.Program)); err != nil {
+		t.Fatal(err)
+	}
+	if problems, err := codegen.CheckDerived(t.Context(), r.Plan); err != nil || len(problems) > 0 {
+		t.Error(problems, err)
+	}
 	code := func(d *plans.Dispatch) string {
 		return string(r.Plan.Modules[r.Plan.Pipelines[d.Pipeline].Module].Bytes)
 	}

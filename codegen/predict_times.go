@@ -19,7 +19,7 @@ func (e *emitter) predictTimes() {
 				seconds := 1e-6 * row.Micros
 				switch {
 				case row.Predicted:
-				case e.chosen[f.Groups[j]].Overlap == ir.LoadsFirst:
+				case f.Groups[j].Call.Overlap.Waits == ir.LoadsFirst:
 					seconds = max(0, seconds-e.t.Fit.Overlap)
 				default:
 					seconds = max(0, seconds-e.t.Fit.Timestamp)
@@ -33,7 +33,7 @@ func (e *emitter) predictTimes() {
 
 // rowOf is the row of a table that names the candidate of a group's call.
 func (e *emitter) rowOf(f *ir.Func, g *ir.Group) (tuning.Row, bool) {
-	for _, t := range e.tables {
+	for _, t := range e.known.tables {
 		if row, ok := t.Lookup(tuning.SiteOf(f, g)); ok && e.chosen[g].Name() == row.Best {
 			return row, true
 		}

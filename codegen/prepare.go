@@ -27,29 +27,25 @@ func (e *emitter) prepare(ctx context.Context) error {
 			calls = append(calls, call{f, g, uses})
 		}
 	}
-	found := make([]*kernels.Candidate, len(calls))
-	err := parallel(len(calls), func(i int) (err error) {
-		if found[i] = e.known[calls[i].g.Call]; found[i] != nil {
-			return nil
-		}
-		found[i], err = findCandidate(e.p, calls[i].f, calls[i].g, calls[i].uses, e.t)
+	found := make([]made, len(calls))
+	err := parallel(len(calls), func(i int) error {
+		call := calls[i]
+		c, err := e.known.candidate(e.p, call.f, call.g, call.uses, e.t)
+		found[i] = made{c, call.g.Call}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	var different []*kernels.Candidate
+	var different []made
 	seen := map[string]bool{}
 	e.chosen = map[*ir.Group]*kernels.Candidate{}
-	for i, c := range found {
-		e.chosen[calls[i].g] = c
-	}
-	e.overlap()
-	for _, c := range found {
-		if key := e.backend.moduleKey(c); !seen[key] {
+	for i, m := range found {
+		e.chosen[calls[i].g] = m.Candidate
+		if key := e.backend.moduleKey(m); !seen[key] {
 			seen[key] = true
-			if e.wants == nil || e.wants(c.Kernel) {
-				different = append(different, c)
+			if e.wants == nil || e.wants(m.Kernel) {
+				different = append(different, m)
 			}
 		}
 	}
@@ -63,8 +59,8 @@ func (e *emitter) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i, c := range different {
-		e.built[e.backend.moduleKey(c)] = modules[i]
+	for i, m := range different {
+		e.built[e.backend.moduleKey(m)] = modules[i]
 	}
 	return nil
 }

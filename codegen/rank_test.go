@@ -72,22 +72,22 @@ func ratedSites(t *testing.T, path, name string, entries []string) []siteRank {
 	}
 	defer f.Close()
 	var ranks []siteRank
-	_, _, err = lower(t.Context(), Source{Model: f}, Options{Target: on, Import: frontend.Options{KV: ir.F16}}, ir.Specialize, func(p *ir.Program) error {
+	_, _, err = lower(t.Context(), Source{Model: f}, Options{Target: on, Import: frontend.Options{KV: ir.F16}}, ir.Specialize, func(p *ir.Program) (chosen, error) {
 		p.Funcs = slices.DeleteFunc(p.Funcs, func(f *ir.Func) bool { return entries != nil && !slices.Contains(entries, f.Name) })
 		sites, err := sitesOf(p, on)
 		if err != nil {
-			return err
+			return chosen{}, err
 		}
 		q := newInquiry(on, o)
 		q.all = true
 		if err := q.ask(t.Context(), sites, make([]plans.Cost, len(sites))); err != nil {
-			return err
+			return chosen{}, err
 		}
 		seen := map[string]bool{}
 		for _, s := range sites {
 			work, err := cost(p, on, s.f, s.g, s.outputs)
 			if err != nil {
-				return err
+				return chosen{}, err
 			}
 			var r siteRank
 			key := s.f.Name
@@ -107,7 +107,7 @@ func ratedSites(t *testing.T, path, name string, entries []string) []siteRank {
 			seen[key] = true
 			s.take(&s.candidates[0], "")
 		}
-		return nil
+		return chosen{}, nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -43,8 +43,8 @@ func (s *site) asked() []*kernels.Candidate {
 // take makes c the call of the site's group.
 func (s *site) take(c *kernels.Candidate, why string) {
 	s.chosen = c
-	s.g.Call = &ir.Call{Candidate: c.Name(), Kernel: c.Kernel, Consts: c.Consts, Grid: c.Grid, Wave: c.Wave, Why: why}
-	for _, o := range c.Operands {
+	s.g.Call = &ir.Call{Candidate: c.Base(), Form: c.Form, Kernel: c.Kernel, Consts: c.Consts, Grid: c.Grid, Wave: c.Wave, Why: why}
+	for _, o := range c.Arguments() {
 		s.g.Call.Args = append(s.g.Call.Args, o.Value)
 	}
 }
@@ -113,6 +113,14 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 type chosen struct {
 	of     map[*ir.Call]*kernels.Candidate
 	tables []*tuning.Table
+}
+
+// candidate is that of the group's call: the one that the call was made of, else the one that it names.
+func (c chosen) candidate(p *ir.Program, f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op, t *target.Target) (*kernels.Candidate, error) {
+	if of := c.of[g.Call]; of != nil {
+		return of, nil
+	}
+	return findCandidate(p, f, g, uses, t)
 }
 
 // rounds splits the sites into rounds: the orders of sums in the narrowest decode entry decide which candidates the
@@ -303,9 +311,9 @@ func findCandidate(p *ir.Program, f *ir.Func, g *ir.Group, uses map[*ir.Value][]
 	c := kernels.Find(s, g.Call)
 	switch {
 	case c == nil:
-		return nil, fmt.Errorf("%s: %s: no candidate is named %q", f.Name, g.Name, g.Call.Candidate)
+		return nil, fmt.Errorf("%s: %s: no candidate is named %q", f.Name, g.Name, g.Call.Name())
 	case c.Kernel != g.Call.Kernel || c.Wave != g.Call.Wave || c.Grid != g.Call.Grid || !slices.Equal(c.Consts, g.Call.Consts):
-		return nil, fmt.Errorf("%s: %s: candidate %q has another kernel, subgroup size, grid or constants than its call", f.Name, g.Name, g.Call.Candidate)
+		return nil, fmt.Errorf("%s: %s: candidate %q has another kernel, subgroup size, grid or constants than its call", f.Name, g.Name, g.Call.Name())
 	}
 	return c, nil
 }

@@ -3,10 +3,12 @@ package codegen
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -46,17 +48,33 @@ func specialize(fn *kernel.Func, c *kernels.Candidate, t *target.Target) (*speci
 	return s, nil
 }
 
-// moduleKey tells modules of one backend apart: by kernel and, where the code has the values of
-// constants, by these and the subgroup size.
-func (b *backend) moduleKey(c *kernels.Candidate) string {
+// moduleKey tells modules of one backend apart: by kernel and, where the code has the values of constants, by these,
+// the subgroup size, and form and overlap.
+func (b *backend) moduleKey(m made) string {
 	if b.open {
-		return c.Kernel
+		return m.Kernel
 	}
-	return pipelineKey(c) + constants(c)
+	key := pipelineKey(m) + overlapKey(m.call)
+	if m.Form.Room > 0 {
+		key += fmt.Sprint(" room ", m.Form.Room)
+	}
+	if len(m.Prefetches) > 0 {
+		key += fmt.Sprint(" grid ", m.Grid)
+	}
+	for _, p := range m.Prefetches {
+		key += fmt.Sprint(" ", p.Argument, p.Parts, p.Lines, p.First, p.Stride, p.After)
+	}
+	return key
 }
 
 // pipelineKey tells pipelines apart.
-func pipelineKey(c *kernels.Candidate) string { return fmt.Sprint(c.Kernel, c.Consts, c.Wave) }
+func pipelineKey(m made) string { return fmt.Sprint(m.Kernel, m.Consts, m.Wave) }
+
+// made is a call and the candidate that it is made of.
+type made struct {
+	*kernels.Candidate
+	call *ir.Call
+}
 
 // built is a module and the kernel that it is of.
 type built struct {
@@ -64,16 +82,19 @@ type built struct {
 	module plans.Module
 }
 
-// build builds and lowers the kernel of a candidate.
-func (b *backend) build(ctx context.Context, c *kernels.Candidate, t *target.Target) (*built, error) {
-	fn, err := c.Build()
+// build builds and lowers the kernel of a call.
+func (b *backend) build(ctx context.Context, m made, t *target.Target) (*built, error) {
+	fn, err := m.Build()
 	if err != nil {
 		return nil, err
 	}
-	k, err := specialize(fn, c, t)
+	for _, o := range m.Arguments()[len(m.Operands):] {
+		fn.Args = append(slices.Clip(fn.Args), kernel.Arg{Name: o.Name, Access: o.Access})
+	}
+	k, err := specialize(fn, m.Candidate, t)
 	if err != nil {
 		return nil, err
 	}
-	m, err := b.module(ctx, k, c, t)
-	return &built{fn, m}, err
+	module, err := b.module(ctx, k, m, t)
+	return &built{fn, module}, err
 }

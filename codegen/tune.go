@@ -14,22 +14,21 @@ import (
 // o.Choice.Compiler, and returns the best candidates, without a date.
 func Tune(ctx context.Context, src Source, o Options) ([]tuning.Row, error) {
 	var rows []tuning.Row
-	_, _, err := lower(ctx, src, o, ir.Specialize, func(p *ir.Program) error {
+	_, _, err := lower(ctx, src, o, ir.Specialize, func(p *ir.Program) (chosen, error) {
 		sites, err := sitesOf(p, o.Target)
 		if err != nil {
-			return err
+			return chosen{}, err
 		}
 		sites = differentSites(sites)
 		q := newInquiry(o.Target, o.Choice.Compiler)
 		q.all = true
 		if rows, err = q.predictRows(ctx, p, sites); err != nil {
-			return err
+			return chosen{}, err
 		}
 		if err := compiled(rows, sites); err != nil {
-			return err
+			return chosen{}, err
 		}
-		_, err = selectKernels(ctx, p, o.Target, Choice{Tuned: tuning.NewTable(rows)})
-		return err
+		return selectKernels(ctx, p, o.Target, Choice{Tuned: tuning.NewTable(rows)})
 	})
 	return rows, err
 }

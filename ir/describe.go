@@ -33,6 +33,8 @@ type GroupDescription struct {
 	Grid      []int    `json:",omitempty"`
 	Wave      int      `json:",omitempty"`
 	Args      []string `json:",omitempty"`
+	Form      *Form    `json:",omitempty"`
+	Overlap   *Overlap `json:",omitempty"`
 	Why       string   `json:",omitempty"`
 	Ops       []OpDescription
 }
@@ -76,6 +78,12 @@ func describeGroup(g *Group) GroupDescription {
 	d := GroupDescription{Name: g.Name, Order: g.Order}
 	if c := g.Call; c != nil {
 		d.Candidate, d.Kernel, d.Consts, d.Grid, d.Wave, d.Args, d.Why = c.Candidate, c.Kernel, c.Consts, c.Grid[:], c.Wave, valueNames(c.Args), c.Why
+		if c.Form != (Form{}) {
+			d.Form = &c.Form
+		}
+		if !c.Overlap.none() {
+			d.Overlap = &c.Overlap
+		}
 	}
 	for _, op := range g.Ops {
 		od := OpDescription{Op: op.Kind.Name, Args: valueNames(op.Args), Attrs: describeAttrs(op.Attrs)}

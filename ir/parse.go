@@ -228,12 +228,8 @@ func (ps *parser) order() (o Order, err error) {
 			err = fmt.Errorf("queue 0 is not written")
 		}
 	}
-	if err == nil && ps.peek() == "early" {
-		if err = ps.expect("early", "="); err == nil {
-			if o.Early = Early(ps.next()); o.Early == NotEarly || !o.Early.known() {
-				err = fmt.Errorf("want early=waits or loads")
-			}
-		}
+	if err == nil {
+		o.Early, err = ps.early("early")
 	}
 	return o, err
 }
@@ -307,11 +303,72 @@ func (ps *parser) call() (*Call, []string, error) {
 		}
 		args = append(args, ref)
 	}
-	if err = ps.expect("]", "why", "="); err != nil {
+	if err = ps.expect("]"); err != nil {
+		return nil, nil, err
+	}
+	if err = ps.decided(c); err != nil {
+		return nil, nil, err
+	}
+	if err = ps.expect("why", "="); err != nil {
 		return nil, nil, err
 	}
 	c.Why, err = ps.quoted()
 	return c, args, err
+}
+
+// decided reads what printDecided writes.
+func (ps *parser) decided(c *Call) (err error) {
+	for _, f := range c.Form.fields() {
+		if ps.peek() != f.name {
+			continue
+		}
+		if *f.n, err = ps.field(f.name); err == nil && *f.n == 0 {
+			err = fmt.Errorf("%s=0 is not written", f.name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if c.Overlap.Waits, err = ps.early("overlap"); err != nil {
+		return err
+	}
+	if ps.peek() == "loads" {
+		if err = ps.expect("loads", "=", "["); err != nil {
+			return err
+		}
+		for more := true; more; {
+			n, err := ps.integer()
+			if err != nil {
+				return err
+			}
+			c.Overlap.Loads = append(c.Overlap.Loads, n)
+			if more = ps.peek() == ","; more {
+				ps.next()
+			}
+		}
+		if err = ps.expect("]"); err != nil {
+			return err
+		}
+	}
+	if c.Overlap.LateTrigger = ps.peek() == "trigger"; c.Overlap.LateTrigger {
+		err = ps.expect("trigger", "=", "late")
+	}
+	return err
+}
+
+// early reads "key=waits" or "key=loads", if it is there.
+func (ps *parser) early(key string) (Early, error) {
+	if ps.peek() != key {
+		return NotEarly, nil
+	}
+	if err := ps.expect(key, "="); err != nil {
+		return NotEarly, err
+	}
+	e := Early(ps.next())
+	if e == NotEarly || !e.known() {
+		return e, fmt.Errorf("want %s=waits or loads", key)
+	}
+	return e, nil
 }
 
 // ref reads "%7" or "@name" and returns it with the name unquoted.

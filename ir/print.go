@@ -53,12 +53,33 @@ func printGroup(b *strings.Builder, g *Group) {
 			}
 			b.WriteString(a.String())
 		}
-		fmt.Fprintf(b, "] why=%q\n", c.Why)
+		b.WriteByte(']')
+		printDecided(b, c)
+		fmt.Fprintf(b, " why=%q\n", c.Why)
 	}
 	for _, op := range g.Ops {
 		printOp(b, "    ", op)
 	}
 	b.WriteString("  }\n")
+}
+
+// printDecided writes form and overlap of a call, as far as there is something to say.
+func printDecided(b *strings.Builder, c *Call) {
+	for _, f := range c.Form.fields() {
+		if *f.n != 0 {
+			fmt.Fprintf(b, " %s=%d", f.name, *f.n)
+		}
+	}
+	o := c.Overlap
+	if o.Waits != NotEarly {
+		fmt.Fprintf(b, " overlap=%s", o.Waits)
+	}
+	if len(o.Loads) > 0 {
+		fmt.Fprintf(b, " loads=[%s]", strings.Trim(strings.Join(strings.Fields(fmt.Sprint(o.Loads)), ", "), "[]"))
+	}
+	if o.LateTrigger {
+		b.WriteString(" trigger=late")
+	}
 }
 
 // String returns the op as a line of .zir text.

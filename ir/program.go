@@ -109,17 +109,22 @@ type Group struct {
 }
 
 // Call is the kernel chosen for a group. The candidate's name identifies it among all candidates for the
-// group. Kernel, constants, grid, subgroup size and arguments follow from group and candidate; they are repeated here
-// for people and programs that read or check a program without the compiler.
+// group; the form is what is chosen beside it. Kernel, constants, grid, subgroup size and arguments follow from group,
+// candidate and form. They are repeated here for people and programs that read or check a program without the compiler.
 type Call struct {
-	Candidate string   // ORDER/SHAPE, as in tuning files; empty on the host
-	Kernel    string   // module key: kernel family and the fields that shape its code
-	Consts    []Const  // specialization constants, in the kernel's order
-	Grid      [3]int   // workgroups
-	Wave      int      // required subgroup size, 0 for the device's own choice
-	Args      []*Value // in the order of the kernel's arguments
-	Why       string   // reason of the choice
+	Candidate string // ORDER/SHAPE, as its family offers it; empty on the host
+	Form
+	Kernel  string   // module key: kernel family and the fields that shape its code
+	Consts  []Const  // specialization constants, in the kernel's order
+	Grid    [3]int   // workgroups
+	Wave    int      // required subgroup size, 0 for the device's own choice
+	Args    []*Value // in the order of the kernel's arguments
+	Overlap Overlap  // from stage schedule on
+	Why     string   // reason of the choice
 }
+
+// Name is that of the candidate in its form, as in tuning files; empty on the host.
+func (c *Call) Name() string { return c.Form.Of(c.Candidate) }
 
 // Const is one specialization constant.
 type Const struct {

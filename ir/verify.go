@@ -226,6 +226,10 @@ func verifyPromises(stage Stage, g *Group) error {
 				return fmt.Errorf("grid %v", g.Call.Grid)
 			}
 		}
+		if stage < Schedule && !g.Call.Overlap.none() {
+			return fmt.Errorf("an overlap before stage schedule")
+		}
+		return g.Call.Overlap.verify(len(g.Call.Args))
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func "decode/1" rows=1 sequences=many run=1 class=exact {
     %0 = embed @token, @w {scale=1.0} : f32[T, 64] at 0
   }
   group "a b" stage=1 waits=1 {
-    call "copy/" kernel="copy" wave=0 grid=[2, 1, 1] const={} args=[] why=""
+    call "copy/" kernel="copy" wave=0 grid=[2, 1, 1] const={} args=[%0, @w, %2, %1] room=512 ahead=4194304 after=2097152 overlap=loads loads=[0, 2] trigger=late why=""
     %2 = linear %0, @w : f32[T, 64] at 256
     %1 = add %2, %0 : io f32[T, 64]
   }

@@ -62,6 +62,7 @@ var Orders = []Order{
 	{"ApplyWants", "SelectKernels", "types and workspaces decide which kernels there are"},
 	{"SelectKernels", "AssignStages", "kernels may order what the ops leave open"},
 	{"AssignStages", "OrderLaunches", "who shares a stage decides order and queues"},
+	{"OrderLaunches", "OverlapCalls", "which dispatches begin early, and behind which other, follows from their order"},
 	{"OrderLaunches", "PlaceArena", "lifetimes are counted in stages, from what a dispatch waits for"},
 }
 

@@ -307,7 +307,7 @@ func diffCall(f *fold, entry string, a, b *called) {
 	ca, cb := a.group.Call, b.group.Call
 	add("kernel", ca.Kernel, cb.Kernel)
 	if ca.Kernel == cb.Kernel {
-		add("candidate", ca.Candidate, cb.Candidate)
+		add("candidate", ca.Name(), cb.Name())
 	}
 	add("constants", otherConstants(ca, cb), otherConstants(cb, ca))
 	add("grid", gridName(a.Grid), gridName(b.Grid))

@@ -179,7 +179,7 @@ func dispatchTable(p *Plan, e *Entry, f *ir.Func) *table.Table {
 	for i, d := range e.Dispatches {
 		call := f.Groups[i].Call
 		consts := constants(call.Consts)
-		t.Add(i, d.Stage, d.Waits, d.Queue, string(d.Early), d.Site, call.Candidate, call.Kernel, consts, gridName(d.Grid),
+		t.Add(i, d.Stage, d.Waits, d.Queue, string(d.Early), d.Site, call.Name(), call.Kernel, consts, gridName(d.Grid),
 			table.Bytes(d.Cost.ReadBytes), table.Bytes(d.Cost.WriteBytes), table.Count(d.Cost.FLOPs),
 			micro(d.Cost.Predicted.Seconds()), percent(d.Cost.Predicted.Seconds(), sum), d.Cost.Predicted.Bound(), d.Why)
 	}

@@ -267,7 +267,7 @@ func siteRows(t *table.Table, e *Entry, f *ir.Func, part string) {
 	seen := map[string]bool{}
 	for j, d := range e.Dispatches {
 		call, c := f.Groups[j].Call, d.Cost
-		same := fmt.Sprint(FoldSite(d.Site), call.Candidate, call.Kernel, call.Consts, d.Grid)
+		same := fmt.Sprint(FoldSite(d.Site), call.Name(), call.Kernel, call.Consts, d.Grid)
 		if !strings.Contains(d.Site, part) || seen[same] {
 			continue
 		}
@@ -277,7 +277,7 @@ func siteRows(t *table.Table, e *Entry, f *ir.Func, part string) {
 			ops = append(ops, op.Kind.Name)
 		}
 		t.Add(e.Name, d.Site, d.Stage, begin(d.Order), gridName(d.Grid), table.Bytes(c.ReadBytes), table.Bytes(c.WriteBytes), table.Count(c.FLOPs),
-			micro(c.Predicted.Seconds()), c.Predicted.Bound(), strings.Join(ops, " "), call.Candidate,
+			micro(c.Predicted.Seconds()), c.Predicted.Bound(), strings.Join(ops, " "), call.Name(),
 			call.Kernel, constants(call.Consts), d.Why)
 	}
 }

@@ -91,7 +91,7 @@ type tuner struct {
 
 // candidate names that of a dispatch.
 func (t *tuner) candidate(entry, dispatch int) string {
-	return t.plan.Program.Funcs[entry].Groups[dispatch].Call.Candidate
+	return t.plan.Program.Funcs[entry].Groups[dispatch].Call.Name()
 }
 
 // key is a dispatch's place among the times.

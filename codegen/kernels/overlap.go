@@ -1,10 +1,8 @@
 package kernels
 
 import (
-	"fmt"
 	"slices"
 
-	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/ir"
@@ -50,9 +48,7 @@ func withForms(s *Site, list []Candidate) []Candidate {
 			if sameRoom(c.Lanes, room) {
 				continue
 			}
-			c.Room = room
-			c.Kernel = fmt.Sprintf("%s room=%d", c.Kernel, room)
-			c.Shape = joined(c.Shape, fmt.Sprintf("room for %d", room))
+			c.Form.Room = room
 			all = append(all, c)
 		}
 	}
@@ -64,7 +60,7 @@ func withForms(s *Site, list []Candidate) []Candidate {
 			continue
 		}
 		for _, before := range []bool{false, true} {
-			if c := prefetching(s, c, before, true); slices.ContainsFunc(c.Ahead, func(a site.Ahead) bool { return a.After }) {
+			if c := prefetching(s, c, before, true); slices.ContainsFunc(c.Prefetches, func(p site.Prefetch) bool { return p.After }) {
 				all = append(all, c)
 			}
 		}
@@ -81,13 +77,6 @@ func projects(g *ir.Group) bool {
 	return slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "linear" || op.Kind.Name == "expert_linear" })
 }
 
-func joined(shape, form string) string {
-	if shape == "" {
-		return form
-	}
-	return shape + ", " + form
-}
-
 // prefetching returns c as it prefetches the next weights: before it waits, behind its own, or at both places, the next
 // bytes at the second. Weights of less than half of ahead do not count. Each unit's part of them has the same share.
 // Behind the last weights c prefetches nothing.
@@ -95,55 +84,34 @@ func prefetching(s *Site, c Candidate, before, after bool) Candidate {
 	const line = 128
 	next, total := nextWeights(s, ahead/2)
 	share := min(1, ahead/float64(total))
-	c.Operands = slices.Clone(c.Operands)
-	var all []site.Ahead
-	var args []kernel.Arg
+	var all []site.Prefetch
+	argument := len(c.Operands)
 	for _, w := range next {
-		a := site.Ahead{Operand: len(c.Operands), Parts: s.Target.Units}
-		a.Stride = w.bytes / int64(a.Parts) / line * line
-		if a.Lines = int(float64(a.Stride) * share / line); a.Lines == 0 {
-			continue
+		p := site.Prefetch{Value: w.value, Argument: argument, Parts: s.Target.Units}
+		p.Stride = w.bytes / int64(p.Parts) / line * line
+		if p.Lines = int(float64(p.Stride) * share / line); p.Lines > 0 {
+			all, argument = append(all, p), argument+1
 		}
-		o := Operand{Name: fmt.Sprint("ahead", len(args)), Value: w.value, Access: kernel.Read}
-		all, c.Operands, args = append(all, a), append(c.Operands, o), append(args, kernel.Arg{Name: o.Name, Access: o.Access})
 	}
-	form := ""
 	if before {
-		c.Shape, form = joined(c.Shape, fmt.Sprintf("%d MiB ahead", ahead>>20)), form+" ahead"
-		for _, a := range all {
-			c.Ahead, form = append(c.Ahead, a), form+sizes(a)
-		}
+		c.Form.Ahead, c.Prefetches = ahead, slices.Clone(all)
 	}
-	if after {
-		c.Shape, form = joined(c.Shape, fmt.Sprintf("%d MiB after", ahead>>20)), form+" after"
-		for _, a := range all {
-			a.After = true
-			if before {
-				a.First = a.Lines
-				a.Lines = min(a.Lines, int(a.Stride/line)-a.First)
-			}
-			if a.Lines > 0 {
-				c.Ahead, form = append(c.Ahead, a), form+sizes(a)
-			}
-		}
-	}
-	if len(args) == 0 {
+	if !after {
 		return c
 	}
-	c.Kernel += fmt.Sprintf("%s of %d", form, c.Grid[0]*c.Grid[1]*c.Grid[2])
-	build := c.Build
-	c.Build = func() (*kernel.Func, error) {
-		f, err := build()
-		if err == nil {
-			f.Args = append(slices.Clone(f.Args), args...)
+	c.Form.After = ahead
+	for _, p := range all {
+		p.After = true
+		if before {
+			p.First = p.Lines
+			p.Lines = min(p.Lines, int(p.Stride/line)-p.First)
 		}
-		return f, err
+		if p.Lines > 0 {
+			c.Prefetches = append(c.Prefetches, p)
+		}
 	}
 	return c
 }
-
-// sizes is what a prefetch is, for the name of a kernel.
-func sizes(a site.Ahead) string { return fmt.Sprintf(" %dx%d/%d", a.Parts, a.Lines, a.Stride) }
 
 type sizedWeight struct {
 	value *ir.Value

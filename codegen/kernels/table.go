@@ -210,12 +210,12 @@ func Candidates(s *Site, of ...string) []Candidate {
 	return withForms(s, all)
 }
 
-// Find returns the candidate of s that the call names, or nil. Names are unique at a site
+// Find returns the candidate of s that the call names, in its form, or nil. Names are unique at a site
 // (TestCandidatesHaveNames), and the first word of a kernel's name is its family.
 func Find(s *Site, call *ir.Call) *Candidate {
 	family, _, _ := strings.Cut(call.Kernel, " ")
 	all := Candidates(s, family)
-	if i := slices.IndexFunc(all, func(c Candidate) bool { return c.Name() == call.Candidate }); i >= 0 {
+	if i := slices.IndexFunc(all, func(c Candidate) bool { return c.Base() == call.Candidate && c.Form == call.Form }); i >= 0 {
 		return &all[i]
 	}
 	return nil

@@ -172,7 +172,7 @@ func idle(c *kernels.Candidate, units int) float64 {
 	if c.Lanes == 0 {
 		return 0
 	}
-	atOnce := max(1, max(c.Room, unitLanes)/c.Lanes)
+	atOnce := max(1, max(c.RoomFor(), unitLanes)/c.Lanes)
 	workgroups := float64(c.Grid[0] * c.Grid[1] * c.Grid[2])
 	rounds := workgroups / float64(units*atOnce)
 	if rounds < 1 {

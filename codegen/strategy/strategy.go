@@ -137,7 +137,7 @@ func roomFirst(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate 
 	}
 	slices.SortStableFunc(offers, func(a, b kernels.Candidate) int {
 		is := func(c kernels.Candidate) int {
-			if c.Room == room.Lanes {
+			if c.RoomFor() == room.Lanes {
 				return 0
 			}
 			return 1

@@ -104,7 +104,7 @@ func newCall(k *ir.Call) *Call {
 	for _, c := range k.Consts {
 		consts = append(consts, c.String())
 	}
-	return &Call{Candidate: k.Candidate, Kernel: k.Kernel, Consts: strings.Join(consts, " "), Wave: k.Wave, Grid: k.Grid, Why: k.Why}
+	return &Call{Candidate: k.Name(), Kernel: k.Kernel, Consts: strings.Join(consts, " "), Wave: k.Wave, Grid: k.Grid, Why: k.Why}
 }
 
 // layerOf is the layer whose tensors the group reads or writes, else that of the

@@ -103,7 +103,7 @@ func TestExpertDownAtOnce(t *testing.T) {
 					out := m.downGroup(w)
 					atOnce := false
 					for _, c := range kerneltest.Different(kernels.Candidates(w.site(on, out))) {
-						if c.Room != 0 || len(c.Ahead) > 0 {
+						if c.Room != 0 || c.Form != (ir.Form{}) {
 							continue
 						}
 						atOnce = atOnce || c.AtOnce

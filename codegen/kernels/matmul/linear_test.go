@@ -196,15 +196,16 @@ func TestRooms(t *testing.T) {
 		w.ops = []*ir.Op{rounded, op}
 		bounds, rooms := map[string]string{}, 0
 		for _, c := range w.candidates(on, op.Result) {
-			base, _, bounded := strings.Cut(c.Shape, ", room for")
-			if bounded {
+			if c.Form.Room > 0 {
 				rooms++
 			}
-			key := fmt.Sprint(base, " ", max(1, c.Room/c.Lanes))
+			form := c.Form
+			form.Room = max(1, c.RoomFor()/c.Lanes) // workgroups of a unit
+			key := fmt.Sprint(c.Base(), form)
 			if other := bounds[key]; other != "" {
-				t.Errorf("%d: %q is %q", k, c.Shape, other)
+				t.Errorf("%d: %q is %q", k, c.Name(), other)
 			}
-			bounds[key] = c.Shape
+			bounds[key] = c.Name()
 		}
 		if rooms == 0 {
 			t.Errorf("%d: no form bounds registers", k)

@@ -4,6 +4,10 @@
 package site
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
@@ -54,17 +58,27 @@ type Candidate struct {
 	// Room is the number of lanes of a compute unit for which registers must suffice, if the driver's
 	// compiler accepts such a bound; 0: it chooses.
 	Room int
-	// Ahead are parts of the weights of a later dispatch, which the kernel prefetches into the L2 cache.
-	Ahead []Ahead
-	// Overlap is how the kernel takes part where dispatches begin early, whether its own does or not: it lets the next
-	// one begin early, and waits for the one before. The compiler sets it.
-	Overlap ir.Early
-	// Early: where kernels load first, this one loads more than constants. The compiler then sets EarlyLoads, which is
-	// true for the operands that it may load: no constants, and not written by the dispatch before. That one then
-	// has LateTrigger: it lets the next begin only when what was before it has ended.
-	Early       bool
-	EarlyLoads  []bool
-	LateTrigger bool
+	// Early: where kernels load before they wait, this one loads more than weights and tables.
+	Early bool
+	// Form is what package kernels adds to what the family wrote, and Prefetches the parts of a later dispatch's
+	// weights that this means. Families leave both empty.
+	Form       ir.Form
+	Prefetches []Prefetch
+}
+
+// RoomFor is the number of lanes of a compute unit for which registers must suffice: that of the form, else the
+// candidate's own; 0: the driver's compiler chooses.
+func (c *Candidate) RoomFor() int { return cmp.Or(c.Form.Room, c.Room) }
+
+// Arguments are the operands and what the kernel prefetches, each once: what a call passes.
+func (c *Candidate) Arguments() []Operand {
+	list := slices.Clip(c.Operands)
+	for _, p := range c.Prefetches {
+		if p.Argument == len(list) {
+			list = append(list, Operand{Name: fmt.Sprint("ahead", len(list)-len(c.Operands)), Value: p.Value, Access: kernel.Read})
+		}
+	}
+	return list
 }
 
 // Ring describes a ring of tiles of weights in shared memory: one is multiplied while copies fill the others.
@@ -75,12 +89,13 @@ type Ring struct {
 	Subgroups int // of a workgroup
 }
 
-// Ahead is a prefetch of parts of an operand, while the kernel waits for the dispatch before it or, if After, when it
+// Prefetch is one of parts of an argument, while the kernel waits for the dispatch before it or, if After, when it
 // has no more weights to load: of each part so many lines of 128 bytes from First on.
-type Ahead struct {
-	Operand, Parts, Lines, First int
-	Stride                       int64 // bytes from part to part
-	After                        bool
+type Prefetch struct {
+	Value                         *ir.Value
+	Argument, Parts, Lines, First int
+	Stride                        int64 // bytes from part to part
+	After                         bool
 }
 
 // Operand is one argument of a kernel: its name there and the value bound to it.
@@ -101,8 +116,11 @@ func (s *Site) Waves() []int {
 	return s.Target.Waves
 }
 
-// Name returns ORDER/SHAPE, which is unique at the site; see tuning.Order.
-func (c *Candidate) Name() string { return c.Order + "/" + c.Shape }
+// Base returns ORDER/SHAPE, which is unique among what families offer at the site; see tuning.Order.
+func (c *Candidate) Base() string { return c.Order + "/" + c.Shape }
+
+// Name returns ORDER/SHAPE with the form, which is unique at the site.
+func (c *Candidate) Name() string { return c.Form.Of(c.Base()) }
 
 // Same sets *to to v at its first use; later it reports whether *to is v.
 func Same(to **ir.Value, v *ir.Value) bool {
