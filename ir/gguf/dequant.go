@@ -12,46 +12,23 @@ import (
 // explicitly, wherever it is made, because otherwise Go may fuse the two into
 // one rounding (on arm64, and on amd64 with GOAMD64=v3).
 
-// dequantizers fill dst from src, whose sizes Dequantize has checked.
-var dequantizers = [...]func(dst []float32, src []byte){
-	ir.F32:     dequantF32,
-	ir.F16:     dequantF16,
-	ir.BF16:    dequantBF16,
-	ir.F64:     dequantF64,
-	ir.I8:      dequantI8,
-	ir.I16:     dequantI16,
-	ir.I32:     dequantI32,
-	ir.Q4_0:    dequantQ4_0,
-	ir.Q4_1:    dequantQ4_1,
-	ir.Q5_0:    dequantQ5_0,
-	ir.Q5_1:    dequantQ5_1,
-	ir.Q8_0:    dequantQ8_0,
-	ir.Q2_K:    dequantQ2_K,
-	ir.Q3_K:    dequantQ3_K,
-	ir.Q4_K:    dequantQ4_K,
-	ir.Q5_K:    dequantQ5_K,
-	ir.Q6_K:    dequantQ6_K,
-	ir.IQ4_NL:  dequantIQ4_NL,
-	ir.IQ4_XS:  dequantIQ4_XS,
-	ir.MXFP4:   dequantMXFP4,
-	ir.IQ1_S:   dequantIQ1_S,
-	ir.IQ1_M:   dequantIQ1_M,
-	ir.IQ2_XXS: dequantIQ2_XXS,
-	ir.IQ2_XS:  dequantIQ2_XS,
-	ir.IQ2_S:   dequantIQ2_S,
-	ir.IQ3_XXS: dequantIQ3_XXS,
-	ir.IQ3_S:   dequantIQ3_S,
-	ir.TQ1_0:   dequantTQ1_0,
-	ir.TQ2_0:   dequantTQ2_0,
-	ir.Q1_0:    dequantQ1_0,
-	ir.Q2_0:    dequantQ2_0,
-	ir.NVFP4:   dequantNVFP4,
+var plainFormats = map[uint32]format{
+	0:  {name: "F32", dtype: ir.F32, dequantize: dequantF32},
+	1:  {name: "F16", dtype: ir.F16, dequantize: dequantF16},
+	24: {name: "I8", dtype: ir.I8, dequantize: dequantI8},
+	25: {name: "I16", dtype: ir.I16, dequantize: dequantI16},
+	26: {name: "I32", dtype: ir.I32, dequantize: dequantI32},
+	27: {name: "I64", dtype: ir.I64},
+	28: {name: "F64", dtype: ir.F64, dequantize: dequantF64},
+	30: {name: "BF16", dtype: ir.BF16, dequantize: dequantBF16},
 }
 
 // Dequantize fills dst with the elements of src, which holds len(dst) elements
 // of type t in whole blocks. The results equal llama.cpp's bit for bit.
 func Dequantize(dst []float32, src []byte, t ir.DType) error {
-	if int(t) >= len(dequantizers) || dequantizers[t] == nil {
+	number, _ := numberOf(t)
+	dequantize := formats[number].dequantize
+	if formats[number].dtype != t || dequantize == nil {
 		return fmt.Errorf("dequantize: type %s is not supported", t)
 	}
 	if len(dst)%t.Block() != 0 {
@@ -60,7 +37,7 @@ func Dequantize(dst []float32, src []byte, t ir.DType) error {
 	if want := t.Bytes(int64(len(dst))); int64(len(src)) != want {
 		return fmt.Errorf("dequantize: %d elements of %s take %d bytes, not %d", len(dst), t, want, len(src))
 	}
-	dequantizers[t](dst, src)
+	dequantize(dst, src)
 	return nil
 }
 

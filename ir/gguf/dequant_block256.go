@@ -1,8 +1,20 @@
 package gguf
 
-import "github.com/zincc-dev/zincc/ir/gguf/codebook"
+import (
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf/codebook"
+)
 
 // Formats with blocks of 256 in sub-blocks of 16 or 32 with a small scale each.
+
+var block256Formats = map[uint32]format{
+	10: {name: "Q2_K", dtype: ir.Q2_K, dequantize: dequantQ2_K},
+	11: {name: "Q3_K", dtype: ir.Q3_K, dequantize: dequantQ3_K},
+	12: {name: "Q4_K", dtype: ir.Q4_K, dequantize: dequantQ4_K},
+	13: {name: "Q5_K", dtype: ir.Q5_K, dequantize: dequantQ5_K},
+	14: {name: "Q6_K", dtype: ir.Q6_K, dequantize: dequantQ6_K},
+	23: {name: "IQ4_XS", dtype: ir.IQ4_XS, dequantize: dequantIQ4_XS},
+}
 
 // Q2_K: 16 bytes of (4-bit scale, 4-bit minimum) for 16 elements each, 64 bytes
 // of 2-bit elements, f16 d, f16 dmin; d*scale*q - dmin*min. Each half of the

@@ -3,11 +3,22 @@ package gguf
 import (
 	"math"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf/codebook"
 )
 
 // Formats with blocks of 32: a scale d, for some a minimum m, then the
 // elements; of nibbles, the low ones are elements 0-15, the high ones 16-31.
+
+var block32Formats = map[uint32]format{
+	2:  {name: "Q4_0", dtype: ir.Q4_0, dequantize: dequantQ4_0},
+	3:  {name: "Q4_1", dtype: ir.Q4_1, dequantize: dequantQ4_1},
+	6:  {name: "Q5_0", dtype: ir.Q5_0, dequantize: dequantQ5_0},
+	7:  {name: "Q5_1", dtype: ir.Q5_1, dequantize: dequantQ5_1},
+	8:  {name: "Q8_0", dtype: ir.Q8_0, dequantize: dequantQ8_0},
+	20: {name: "IQ4_NL", dtype: ir.IQ4_NL, dequantize: dequantIQ4_NL},
+	39: {name: "MXFP4", dtype: ir.MXFP4, dequantize: dequantMXFP4},
+}
 
 // Q4_0: f16 d, 16 bytes of nibbles; d*(q-8).
 func dequantQ4_0(dst []float32, src []byte) {

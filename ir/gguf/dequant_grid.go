@@ -3,11 +3,22 @@ package gguf
 import (
 	"math/bits"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/gguf/codebook"
 )
 
 // Formats with blocks of 256 whose elements are vectors of a grid. Eight groups of 32 have four runs of
 // 8 elements each. A sign bit says that its element is negative.
+
+var gridFormats = map[uint32]format{
+	16: {name: "IQ2_XXS", dtype: ir.IQ2_XXS, dequantize: dequantIQ2_XXS},
+	17: {name: "IQ2_XS", dtype: ir.IQ2_XS, dequantize: dequantIQ2_XS},
+	18: {name: "IQ3_XXS", dtype: ir.IQ3_XXS, dequantize: dequantIQ3_XXS},
+	19: {name: "IQ1_S", dtype: ir.IQ1_S, dequantize: dequantIQ1_S},
+	21: {name: "IQ3_S", dtype: ir.IQ3_S, dequantize: dequantIQ3_S},
+	22: {name: "IQ2_S", dtype: ir.IQ2_S, dequantize: dequantIQ2_S},
+	29: {name: "IQ1_M", dtype: ir.IQ1_M, dequantize: dequantIQ1_M},
+}
 
 // signs7 completes seven sign bits with the eighth, which makes the number of negative elements even.
 func signs7(b uint32) byte { return byte(b&127 | uint32(bits.OnesCount32(b&127)&1)<<7) }

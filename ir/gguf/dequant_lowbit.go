@@ -1,8 +1,19 @@
 package gguf
 
-import "github.com/zincc-dev/zincc/ir/gguf/codebook"
+import (
+	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/ir/gguf/codebook"
+)
 
 // Formats of one bit, three values or two bits an element with one scale for the block, and NVFP4.
+
+var lowBitFormats = map[uint32]format{
+	34: {name: "TQ1_0", dtype: ir.TQ1_0, dequantize: dequantTQ1_0},
+	35: {name: "TQ2_0", dtype: ir.TQ2_0, dequantize: dequantTQ2_0},
+	40: {name: "NVFP4", dtype: ir.NVFP4, dequantize: dequantNVFP4},
+	41: {name: "Q1_0", dtype: ir.Q1_0, dequantize: dequantQ1_0},
+	42: {name: "Q2_0", dtype: ir.Q2_0, dequantize: dequantQ2_0},
+}
 
 // TQ1_0: 48 bytes of five elements each, 4 bytes of four, f16 d; d*(digit-1). See trit. Elements of the first 32
 // bytes lie 32 apart, those of the next 16 bytes 16, those of the last four 4.

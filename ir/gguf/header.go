@@ -152,7 +152,7 @@ func readTensor(r *reader) Tensor {
 	if r.err != nil {
 		return t
 	}
-	typ, ok := typeByNumber(number)
+	typ, ok := formats[number]
 	if !ok {
 		r.fail("tensor %q has the unknown type number %d", t.Name, number)
 		return t
@@ -171,7 +171,7 @@ func readTensor(r *reader) Tensor {
 
 // tensorSize returns the bytes of a tensor whose rows (the first dimension)
 // are whole blocks.
-func tensorSize(shape []int64, typ ggmlType) (int64, error) {
+func tensorSize(shape []int64, typ format) (int64, error) {
 	n := int64(1)
 	for _, d := range shape {
 		if d <= 0 {

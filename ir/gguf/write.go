@@ -82,7 +82,7 @@ func writeHeader(meta []KV, tensors []TensorData) (b []byte, alignment int64, si
 		if !ok {
 			return nil, 0, nil, fmt.Errorf("tensor %q: GGUF has no type %s", t.Name, t.Type)
 		}
-		size, err := tensorSize(t.Shape, ggmlTypes[number])
+		size, err := tensorSize(t.Shape, formats[number])
 		if err != nil {
 			return nil, 0, nil, fmt.Errorf("tensor %q: %w", t.Name, err)
 		}
