@@ -359,15 +359,15 @@ func TestBadPlans(t *testing.T) {
 	}
 }
 
-// TestCandidatesOfRows: plans for many users leave candidates of each row of their wide steps, nowhere else, and say
+// TestCandidatesOfRows: plans for many users leave candidates of the rows of wide steps and of prompts, nowhere else, and say
 // where. Others leave none: those of few users, and those of processors, where the host reads logits in place.
 func TestCandidatesOfRows(t *testing.T) {
 	for _, c := range []struct {
 		target string
 		slots  int
 		want   string
-	}{{"sm_90", 4, ""}, {"cpu:x86-64-v3", 8, ""}, {"sm_90", 16, "decode/8 decode/16"}} {
-		plan := goodPlanOf(t, c.target, frontend.Options{KV: ir.F16, MaxRows: 16, Slots: c.slots})
+	}{{"sm_90", 4, ""}, {"cpu:x86-64-v3", 8, ""}, {"sm_90", 16, "decode/8 decode/16 prefill/16 prefill/48"}} {
+		plan := goodPlanOf(t, c.target, frontend.Options{KV: ir.F16, MaxRows: 48, Slots: c.slots})
 		var list []string
 		for _, e := range plan.Entries {
 			if e.Candidates != "" {

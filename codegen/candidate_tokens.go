@@ -14,14 +14,14 @@ const (
 	leastVocab = 7 * ir.CandidateRow
 )
 
-// addCandidates adds a dispatch behind the logits of each exact step of many rows, unless the host reads logits where
-// they are.
+// addCandidates adds a dispatch behind the logits of each exact step of many rows, and of each step of a prompt, beside
+// which it takes no time, unless the host reads logits where they are. Exact steps of few rows stay as fast as they are.
 func addCandidates(p *ir.Program, t *target.Target) error {
 	if t.IsHost() || t.FewKernels || p.Slots < fewestCandidates {
 		return nil
 	}
 	for _, f := range p.Funcs {
-		if !f.IsDecode() || f.Rows < fewestCandidates {
+		if !choosesToken(f) || f.IsDecode() && f.Rows < fewestCandidates {
 			continue
 		}
 		at, logits := logitsOf(f)
@@ -48,4 +48,8 @@ func logitsOf(f *ir.Func) (at int, logits *ir.Value) {
 		}
 	}
 	return at, logits
+}
+
+func choosesToken(f *ir.Func) bool {
+	return slices.ContainsFunc(f.Ops(), func(op *ir.Op) bool { return op.Kind.Name == "advance" })
 }

@@ -100,7 +100,7 @@ func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) (chosen
 			Run: func(p *ir.Program) error { return splitAttention(p, t) }},
 		passes.Pass{Name: "SplitArgmax", Doc: "the choice of the largest logit is split over the vocabulary, so that it fills the device", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitArgmax(p, t) }},
-		passes.Pass{Name: "AddCandidates", Doc: "steps of many sequences leave the likeliest tokens of each row, so that a host chooses without all logits", Stage: ir.Specialize,
+		passes.Pass{Name: "AddCandidates", Doc: "in plans for many sequences, steps leave the likeliest tokens of each row, so that a host chooses without all logits; but exact steps of few rows", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return addCandidates(p, t) }},
 		passes.Pass{Name: "SplitDelta", Doc: "the delta rule of many rows goes chunk by chunk. A dispatch before it computes what needs no state, for all chunks at once. The gate gets a projection of its own where that can run at the same time", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitDelta(p, t) }},

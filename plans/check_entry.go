@@ -82,10 +82,10 @@ func checkEntry(c *checker, e *Entry, f *ir.Func) {
 	}
 }
 
-// checkCandidates demands that candidates are of every row of the logits that the entry leaves.
+// checkCandidates demands that candidates are of the logits that the entry leaves.
 func checkCandidates(c *checker, e *Entry, op *ir.Op) {
-	if x := op.Args[0]; e.Kind != "decode" || x.Class != ir.IO || x.Type.Shape[0] != ir.T || op.Result.Class != ir.IO {
-		c.add("entry", e.Name, "", "candidates are of %s, not of logits of every row", x)
+	if x := op.Args[0]; !kinds[e.Kind].next || x.Class != ir.IO || IORegion(e.Name, x) != e.Logits || op.Result.Class != ir.IO {
+		c.add("entry", e.Name, "", "candidates are of %s, not of the logits by which the entry chooses", x)
 	}
 }
 

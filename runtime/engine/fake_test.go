@@ -138,13 +138,13 @@ func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
 	add("decode", 2, 2, 2.1)
 	add("decode", 4, 4, 2.3)
 	add("decode", 8, 8, 3)
+	add("prefill", 16, 20, 6)
+	add("prefill", 64, 64, 15)
+	add("prefill", 256, 256, 60)
 	for i := range p.Entries[1:] {
 		e := &p.Entries[1+i]
 		e.Candidates = e.Name + ":candidates"
 	}
-	add("prefill", 16, 20, 6)
-	add("prefill", 64, 64, 15)
-	add("prefill", 256, 256, 60)
 	return p
 }
 
