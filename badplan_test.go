@@ -359,8 +359,8 @@ func TestBadPlans(t *testing.T) {
 	}
 }
 
-// TestCandidatesOfRows: plans for many users leave candidates of the rows of wide steps and of prompts, nowhere else, and say
-// where. Others leave none: those of few users, and those of processors, where the host reads logits in place.
+// TestCandidatesOfRows: plans for many users leave candidates of the rows of wide steps and of prompts, nowhere else,
+// and say where. Others leave none: those of few users, and those of processors, where the host reads logits in place.
 func TestCandidatesOfRows(t *testing.T) {
 	for _, c := range []struct {
 		target string

@@ -15,7 +15,8 @@ const (
 )
 
 // addCandidates adds a dispatch behind the logits of each exact step of many rows, and of each step of a prompt, beside
-// which it takes no time, unless the host reads logits where they are. Exact steps of few rows stay as fast as they are.
+// whose choice it takes no time, unless the host reads logits where they are. Exact steps of few rows stay as fast as
+// they are.
 func addCandidates(p *ir.Program, t *target.Target) error {
 	if t.IsHost() || t.FewKernels || p.Slots < fewestCandidates {
 		return nil
