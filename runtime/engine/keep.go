@@ -20,6 +20,7 @@ type Keeper interface {
 	Has(name string) bool
 	// Read returns what was written under a name; nil if that is not there any more, damaged or of another length.
 	Read(name string, bytes int64) []byte
+	// Write has its data until it returns.
 	Write(name string, data []byte)
 	// Use notes that what is kept under the names is wanted, the first most.
 	Use(names []string)
@@ -33,8 +34,26 @@ type kept struct {
 	rows     runtime.SpanCopier
 	root     [sha256.Size]byte
 	writing  atomic.Bool
+	buffer   []byte // of what is written, in memory that is used again
+	reading  reading
 	restored int64 // tokens
 }
+
+// reading is pieces of a prompt that are read before they are wanted: a disk, and the sum of what it gives, take longer
+// than the way to the device.
+type reading struct {
+	of     *seq
+	pieces map[int]chan []byte // by number
+}
+
+const (
+	// readAhead is how many pieces are read at once.
+	readAhead = 6
+	// readTime bounds the wait for a piece. What does not come is computed.
+	readTime = 2 * time.Second
+	// keepAtOnce is how many bytes are read from the device at once: a request that comes meanwhile waits for them.
+	keepAtOnce = 8 << 20
+)
 
 // endTime bounds the writing behind the last request.
 const endTime = 10 * time.Second
@@ -93,7 +112,7 @@ func (e *Engine) restore(s *seq) (took time.Duration, ok bool, err error) {
 	began := time.Now()
 	n := e.prompts.cuts[i+1] - pos
 	spans := e.places(l.index, pos, pos+n)
-	data := e.kept.Read(s.names[i], plans.SpanBytes(spans))
+	data := e.readPiece(s, i)
 	if data == nil {
 		return 0, false, nil
 	}
@@ -109,13 +128,40 @@ func (e *Engine) restore(s *seq) (took time.Duration, ok bool, err error) {
 	return time.Since(began), true, nil
 }
 
+// readPiece returns piece i of a prompt, nil if it is not kept, and begins to read those behind it.
+func (e *Engine) readPiece(s *seq, i int) []byte {
+	k, cuts := e.kept, e.prompts.cuts
+	if k.reading.of != s {
+		k.reading = reading{s, map[int]chan []byte{}}
+	}
+	for j := i; j < min(i+readAhead, len(s.names)) && cuts[j+1] < len(s.req.Prompt); j++ {
+		if _, begun := k.reading.pieces[j]; begun || j > i && !k.Has(s.names[j]) {
+			continue
+		}
+		name, bytes, data := s.names[j], plans.SpanBytes(e.places(s.slot.index, cuts[j], cuts[j+1])), make(chan []byte, 1)
+		k.reading.pieces[j] = data
+		go func() { data <- k.Read(name, bytes) }()
+	}
+	piece := k.reading.pieces[i]
+	if delete(k.reading.pieces, i); len(k.reading.pieces) == 0 {
+		k.reading = reading{}
+	}
+	select {
+	case data := <-piece:
+		return data
+	case <-time.After(readTime):
+		return nil
+	}
+}
+
 // keep begins to write a piece that is not yet kept, if there is one, and none is being written. It is called where no
-// request runs. done is called when the piece is written.
+// request runs, and ends early if one comes. done is called when the piece is written.
 func (e *Engine) keep(done func()) bool {
 	k := e.kept
 	if k == nil || k.writing.Load() {
 		return false
 	}
+	k.reading = reading{}
 	for _, l := range e.slots {
 		at := 0
 		for at < len(l.names) && e.prompts.cuts[at+1] <= e.tree.At(l.index) {
@@ -131,21 +177,47 @@ func (e *Engine) keep(done func()) bool {
 			continue
 		}
 		i := l.looked
-		l.looked++ // once: the bound may let it go again
-		spans := e.places(l.index, e.prompts.cuts[i], e.prompts.cuts[i+1])
-		data := make([]byte, plans.SpanBytes(spans))
-		if k.rows.ReadSpans(context.Background(), spans, data) != nil {
-			return false // the next step tells why the device is lost
+		if !e.readBack(e.places(l.index, e.prompts.cuts[i], e.prompts.cuts[i+1])) {
+			return false
 		}
+		l.looked++ // once: the bound may let it go again
 		k.writing.Store(true)
 		go func() {
 			defer done()
 			defer k.writing.Store(false)
-			k.Write(names[i], data)
+			k.Write(names[i], k.buffer)
 		}()
 		return true
 	}
+	k.buffer = nil
 	return false
+}
+
+// readBack copies spans from the device, and says whether it could. It ends where a request waits; of a device that is
+// lost the next step tells why.
+func (e *Engine) readBack(spans []plans.Span) bool {
+	k := e.kept
+	k.buffer = slices.Grow(k.buffer[:0], int(plans.SpanBytes(spans)))
+	for len(spans) > 0 {
+		n, bytes := 1, spans[0].Bytes
+		for n < len(spans) && bytes+spans[n].Bytes <= keepAtOnce {
+			bytes += spans[n].Bytes
+			n++
+		}
+		at := len(k.buffer)
+		k.buffer = k.buffer[:at+int(bytes)]
+		if e.requestWaits() || k.rows.ReadSpans(context.Background(), spans[:n], k.buffer[at:]) != nil {
+			return false
+		}
+		spans = spans[n:]
+	}
+	return true
+}
+
+func (e *Engine) requestWaits() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.waiting) > 0
 }
 
 // keepRest writes what is not yet kept, as far as there is time.

@@ -5,7 +5,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/keep"
@@ -105,4 +107,90 @@ func TestWhatIsNotKept(t *testing.T) {
 			t.Errorf("%s: %v", k.name, err)
 		}
 	}
+}
+
+// A slowKeeper takes a second for each piece, and does not answer for one of them before it is told to.
+type slowKeeper struct {
+	engine.Keeper
+	stuck    string
+	over     chan struct{}
+	mu       sync.Mutex
+	now, max int
+}
+
+func (k *slowKeeper) Read(name string, bytes int64) []byte {
+	k.mu.Lock()
+	k.now++
+	k.max = max(k.max, k.now)
+	k.mu.Unlock()
+	if time.Sleep(time.Second); name == k.stuck {
+		<-k.over
+	}
+	k.mu.Lock()
+	k.now--
+	k.mu.Unlock()
+	return k.Keeper.Read(name, bytes)
+}
+
+// memoryKeeper keeps all in memory, and in which order it came.
+type memoryKeeper struct {
+	mu    sync.Mutex
+	data  map[string][]byte
+	names []string
+}
+
+func (k *memoryKeeper) Has(name string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.data[name] != nil
+}
+
+func (k *memoryKeeper) Read(name string, bytes int64) []byte {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if data := k.data[name]; int64(len(data)) == bytes {
+		return slices.Clone(data)
+	}
+	return nil
+}
+
+func (k *memoryKeeper) Write(name string, data []byte) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.data[name], k.names = slices.Clone(data), append(k.names, name)
+}
+
+func (k *memoryKeeper) Use([]string) {}
+
+// TestSlowKeeper: pieces are read side by side, and one that does not come is computed.
+func TestSlowKeeper(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		kept := &memoryKeeper{data: map[string][]byte{}}
+		r := engine.Request{Prompt: prompt(1, 900), Max: 8, TopLogprobs: -1, IgnoreEOG: true}
+		p := kindPlan(2, false, false, false)
+		var want string
+		slow := &slowKeeper{Keeper: kept, over: make(chan struct{})}
+		for i, k := range []engine.Keeper{kept, slow} {
+			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Keeper: k})
+			if err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			got := ask(context.Background(), e, r)
+			took := time.Since(began)
+			e.Close()
+			if i == 0 {
+				want, slow.stuck = got.text, kept.names[3]
+				continue
+			}
+			if got.err != nil || got.text != want || got.done.Usage.Cached != 896-64 {
+				t.Errorf("%q, %v, %d cached; want %q", got.text, got.err, got.done.Usage.Cached, want)
+			}
+			// 14 pieces, one of which is waited for two seconds.
+			if slow.max < 4 || took < 3*time.Second || took > 8*time.Second {
+				t.Errorf("%d pieces are read at once, all in %v", slow.max, took)
+			}
+		}
+		close(slow.over)
+	})
 }

@@ -37,13 +37,14 @@ type Executor struct {
 	givenUp driver.Fence             // a submission that nobody waited for to its end; 0 without one
 	took    map[replay]time.Duration // the last time
 	spare   []driver.Memory          // of states that were freed
+	staged  map[driver.Kind]driver.Memory
 }
 
 // New loads a plan onto an open device, which the executor owns from then on, also if it fails. progress, if not nil,
 // is called with the number of bytes of weights that have arrived.
 func New(ctx context.Context, dev driver.Device, plan *plans.Plan, src *plans.Source, progress func(int64)) (*Executor, error) {
 	x := &Executor{dev: dev, info: dev.Info(), plan: plan,
-		entries: map[string]driver.Work{}, results: map[part]driver.Work{}, parts: map[entryPart]driver.Work{}, heads: map[string]int{}, took: map[replay]time.Duration{}}
+		entries: map[string]driver.Work{}, results: map[part]driver.Work{}, parts: map[entryPart]driver.Work{}, heads: map[string]int{}, took: map[replay]time.Duration{}, staged: map[driver.Kind]driver.Memory{}}
 	for i := range plan.Entries {
 		x.heads[plan.Entries[i].Logits] = plan.Entries[i].Heads()
 	}

@@ -36,11 +36,10 @@ func (x *Executor) stageSpans(ctx context.Context, spans []plans.Span, host []by
 	if sum == 0 {
 		return nil
 	}
-	m, err := x.dev.Alloc(min(sum, inspectBytes), kind)
+	m, err := x.staging(kind)
 	if err != nil {
 		return err
 	}
-	defer m.Free()
 	var copies []driver.Copy
 	used := int64(0)
 	flush := func() error {
@@ -59,9 +58,9 @@ func (x *Executor) stageSpans(ctx context.Context, spans []plans.Span, host []by
 	}
 	for _, p := range places {
 		for at := int64(0); at < p.bytes; {
-			n := min(p.bytes-at, m.Size()-used, inspectBytes-used)
+			n := min(p.bytes-at, m.Size()-used)
 			copies = append(copies, way(p, m, used, at, n))
-			if at, used = at+n, used+n; used == min(m.Size(), inspectBytes) {
+			if at, used = at+n, used+n; used == m.Size() {
 				if err := flush(); err != nil {
 					return err
 				}
@@ -72,4 +71,16 @@ func (x *Executor) stageSpans(ctx context.Context, spans []plans.Span, host []by
 		return flush()
 	}
 	return nil
+}
+
+// staging is memory of a kind through which spans go. It is made once: a driver takes milliseconds for that.
+func (x *Executor) staging(kind driver.Kind) (driver.Memory, error) {
+	if m := x.staged[kind]; m != nil {
+		return m, nil
+	}
+	m, err := x.dev.Alloc(inspectBytes, kind)
+	if err == nil {
+		x.staged[kind] = m
+	}
+	return m, err
 }
