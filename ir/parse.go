@@ -268,40 +268,15 @@ func (ps *parser) call() (*Call, []string, error) {
 	if err = ps.expect("]", "const", "=", "{"); err != nil {
 		return nil, nil, err
 	}
-	for ps.peek() != "}" {
-		if len(c.Consts) > 0 {
-			if err = ps.expect(","); err != nil {
-				return nil, nil, err
-			}
-		}
-		name := ps.next()
-		if name == "" || !isWord(name[0]) {
-			return nil, nil, fmt.Errorf("want a constant's name, have %q", name)
-		}
-		if err = ps.expect("="); err != nil {
-			return nil, nil, err
-		}
-		k, err := parseConst(name, ps.next())
-		if err != nil {
-			return nil, nil, fmt.Errorf("constant %s: %w", name, err)
-		}
-		c.Consts = append(c.Consts, k)
+	if c.Consts, err = ps.consts(); err != nil {
+		return nil, nil, err
 	}
 	if err = ps.expect("}", "args", "=", "["); err != nil {
 		return nil, nil, err
 	}
-	var args []string
-	for ps.peek() != "]" {
-		if len(args) > 0 {
-			if err = ps.expect(","); err != nil {
-				return nil, nil, err
-			}
-		}
-		ref, err := ps.ref()
-		if err != nil {
-			return nil, nil, err
-		}
-		args = append(args, ref)
+	args, err := ps.refs()
+	if err != nil {
+		return nil, nil, err
 	}
 	if err = ps.expect("]"); err != nil {
 		return nil, nil, err
@@ -314,6 +289,47 @@ func (ps *parser) call() (*Call, []string, error) {
 	}
 	c.Why, err = ps.quoted()
 	return c, args, err
+}
+
+// consts reads "name=value, ..." up to a brace.
+func (ps *parser) consts() (list []Const, err error) {
+	for ps.peek() != "}" {
+		if len(list) > 0 {
+			if err = ps.expect(","); err != nil {
+				return nil, err
+			}
+		}
+		name := ps.next()
+		if name == "" || !isWord(name[0]) {
+			return nil, fmt.Errorf("want a constant's name, have %q", name)
+		}
+		if err = ps.expect("="); err != nil {
+			return nil, err
+		}
+		k, err := parseConst(name, ps.next())
+		if err != nil {
+			return nil, fmt.Errorf("constant %s: %w", name, err)
+		}
+		list = append(list, k)
+	}
+	return list, nil
+}
+
+// refs reads the names of values, up to a bracket.
+func (ps *parser) refs() (list []string, err error) {
+	for ps.peek() != "]" {
+		if len(list) > 0 {
+			if err = ps.expect(","); err != nil {
+				return nil, err
+			}
+		}
+		ref, err := ps.ref()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, ref)
+	}
+	return list, nil
 }
 
 // decided reads what printDecided writes.

@@ -40,19 +40,19 @@ func (k *splitKernel) sharersOf(b *kernel.Builder, length kernel.Value) kernel.V
 	return b.Min(b.Max(n, site.CeilDiv(turnResident*k.units, k.pairs())), k.apart())
 }
 
-// attendInTurns adds up the workgroup's splits, each of step positions from begin on, if q, and k and v of the step's
-// rows, have been made. The last workgroup of a row and KV head adds up all of its splits.
-func (r *splitRun) attendInTurns(counts *kernel.Buffer, begin, length, step kernel.Value) {
+// attendInTurns adds up the workgroup's splits, if q, and k and v of the step's rows, have been made. The last workgroup
+// of a row and KV head adds up all of its splits.
+func (r *splitRun) attendInTurns() {
 	b, sums, end := r.b, r.sums.(*matrixSums), r.hi
-	if begin == (kernel.Value{}) {
-		begin = b.U32(0)
+	if r.from == (kernel.Value{}) {
+		r.from = b.U32(0)
 	}
-	active, sharers := b.Div(b.Sub(b.Add(length, step), 1), step), r.sharersOf(b, length)
+	active, sharers := b.Div(b.Sub(b.Add(r.length, r.step), 1), r.step), r.sharersOf(b, r.length)
 	alone := b.Eq(active, 1)
 	b.ForRolled(r.split, active, sharers, func(split kernel.Value) {
 		r.split = split
-		r.lo = b.Add(begin, b.Mul(split, step))
-		r.hi = b.Min(end, b.Add(r.lo, step))
+		r.lo = b.Add(r.from, b.Mul(split, r.step))
+		r.hi = b.Min(end, b.Add(r.lo, r.step))
 		sums.bound()
 		sums.takeOthers()
 		sums.start()
@@ -62,5 +62,5 @@ func (r *splitRun) attendInTurns(counts *kernel.Buffer, begin, length, step kern
 	})
 	b.ReturnIf(alone)
 	index := b.Add(b.Mul(r.row, b.NumWorkgroups(0)), b.WorkgroupID(0))
-	b.If(site.LastBlock(b, counts, index, b.Min(active, sharers)), func() { sums.mergeSplits(active) })
+	b.If(site.LastBlock(b, r.arrivals, index, b.Min(active, sharers)), func() { sums.mergeSplits(active) })
 }

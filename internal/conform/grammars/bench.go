@@ -92,7 +92,7 @@ func (o *options) time(t *times, r *rand.Rand, s schema, v *grammar.Vocabulary, 
 			m = g.Match(v)
 			mask = m.Mask()
 		}
-		for range o.steps {
+		for range walkTokens {
 			id, ok := pick(r, v, mask)
 			if !ok {
 				return fmt.Errorf("%s: %q: no token is allowed: %v", s.name, m.Text(), m.Err())

@@ -22,13 +22,15 @@ import (
 	"github.com/zincc-dev/zincc/runtime/grammar"
 )
 
+// walkTokens is how many tokens a random walk of masks has at most.
+const walkTokens = 60
+
 // options are the flags.
 type options struct {
 	tokenizers []string
 	states     int
 	seed       uint64
 	verbose    bool
-	steps      int
 	walks      int
 	cpu        bool
 	orders     map[*grammar.Vocabulary][]int32 // tokens by their text
@@ -43,7 +45,6 @@ func main() {
 	pflag.StringSliceVar(&o.tokenizers, "tokenizer", nil, "tokenizer.json of a model")
 	pflag.IntVar(&o.states, "states", 10000, "how many states masks compares")
 	pflag.Uint64Var(&o.seed, "seed", uint64(time.Now().UnixNano()), "of the random walks")
-	pflag.IntVar(&o.steps, "steps", 60, "how many tokens a random walk of masks has at most")
 	pflag.IntVar(&o.walks, "walks", 100000, "how many texts walk writes, and split takes apart")
 	pflag.BoolVar(&o.cpu, "cpu", false, "measure the processor time of the thread")
 	pflag.BoolVarP(&o.verbose, "verbose", "v", false, "say what is refused, and where")

@@ -61,7 +61,7 @@ func masks(o *options, args []string) error {
 		at := r.IntN(len(grammars))
 		v := vocabularies[r.IntN(len(vocabularies))]
 		m := grammars[at].Match(v)
-		for range o.steps {
+		for range walkTokens {
 			mask := m.Mask()
 			if err := m.Err(); err != nil {
 				return fmt.Errorf("%s: %w", names[at], err)

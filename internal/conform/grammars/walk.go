@@ -96,7 +96,7 @@ type walker struct {
 // walk makes one text and has it judged.
 func (w *walker) walk(p pair, v *grammar.Vocabulary) error {
 	m := p.g.Match(v)
-	for step := range 40 * w.steps {
+	for step := range 40 * walkTokens {
 		mask := m.Mask()
 		if err := m.Err(); err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
@@ -106,7 +106,7 @@ func (w *walker) walk(p pair, v *grammar.Vocabulary) error {
 			return fmt.Errorf("%s: %.500q: no token is allowed", p.name, m.Text())
 		}
 		often := 6
-		if step > 10*w.steps {
+		if step > 10*walkTokens {
 			often = 2
 		}
 		if ends := w.closing[v]; w.r.IntN(often) == 0 { // so that texts come to an end

@@ -73,111 +73,141 @@ type unit struct {
 // module names what the driver compiles, but for constants.
 func (u *unit) module() string { return fmt.Sprint(u.c.Wave, " ", u.c.Kernel) }
 
-// run runs some workgroups of a unit in the interpreter, and on each of its targets in the emulator.
-func (u *unit) run(ctx context.Context, devices map[string]*emulate.Device, x *exporter, cycles bool) ([]*row, error) {
-	c := u.c
-	f, err := c.Build()
-	if err != nil {
+// trial is a unit's kernel, built and lowered, with some workgroups of its grid.
+type trial struct {
+	*unit
+	f     *kernel.Func
+	spec  map[uint32]uint32
+	asked radv.Kernel
+	size  int // of a workgroup
+	grid  [3]int
+	// args are the operands as the interpreter finds them, want as it leaves them; nil if it finds them unfit.
+	args, want [][]byte
+	types      []ir.DType
+}
+
+func (u *unit) trial() (*trial, error) {
+	t := &trial{unit: u, grid: u.c.Grid}
+	var err error
+	if t.f, err = u.c.Build(); err != nil {
 		return nil, err
 	}
 	byName := map[string]uint32{}
-	for _, k := range c.Consts {
+	for _, k := range u.c.Consts {
 		byName[k.Name] = k.Value
 	}
-	spec, err := f.SpecValues(byName)
+	if t.spec, err = t.f.SpecValues(byName); err != nil {
+		return nil, err
+	}
+	words, err := kernelspirv.Lower(t.f)
 	if err != nil {
 		return nil, err
 	}
-	words, err := kernelspirv.Lower(f)
+	size, err := t.f.WorkgroupSize(t.spec)
 	if err != nil {
 		return nil, err
 	}
-	size, err := f.WorkgroupSize(spec)
+	t.size = int(size)
+	t.asked = radv.Kernel{Name: u.c.Kernel, Words: words, Consts: t.spec, Wave: u.c.Wave, Full: t.size%u.c.Wave == 0}
+	for i := range t.grid {
+		t.grid[i] = min(t.grid[i], groups)
+	}
+	return t, nil
+}
+
+// interpret sets args and want, at the first call.
+func (t *trial) interpret() (err error) {
+	if t.args != nil {
+		return nil
+	}
+	if t.args, t.types, err = operands(t.on, t.p, t.fn, t.c); err != nil {
+		return err
+	}
+	if want := clone(t.f, t.args); t.f.Run(t.spec, t.c.Wave, t.grid, want) == nil {
+		t.want = want
+	}
+	return nil
+}
+
+// run runs some workgroups of a unit in the interpreter, and on each of its targets in the emulator.
+func (u *unit) run(ctx context.Context, devices map[string]*emulate.Device, x *exporter, cycles bool) ([]*row, error) {
+	t, err := u.trial()
 	if err != nil {
 		return nil, err
 	}
-	k := radv.Kernel{Name: c.Kernel, Words: words, Consts: spec, Wave: c.Wave, Full: int(size)%c.Wave == 0}
-	grid := c.Grid
-	for i := range grid {
-		grid[i] = min(grid[i], groups)
-	}
-	var args [][]byte // as the interpreter finds them, and then
-	var want [][]byte // as it leaves them
-	var types []ir.DType
 	var rows []*row
 	same := map[string]*row{} // by code
 	for _, name := range u.targets {
-		machine, program, err := devices[name].Code(ctx, &k)
+		machine, program, err := devices[name].Code(ctx, &t.asked)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		code := "none"
+		code, result := "none", noCode
 		switch {
 		case err == nil:
 			code = fmt.Sprint(devices[name].Gen(), *machine)
 		case !errors.Is(err, emulate.ErrNoCode):
-			code = err.Error()
+			code, result = err.Error(), err.Error()
 		}
 		if r := same[code]; r != nil {
 			r.targets = append(r.targets, name)
 			continue
 		}
-		r := &row{kernel: c.Kernel, wave: c.Wave, targets: []string{name}, sets: 1, result: noCode}
+		r := &row{kernel: u.c.Kernel, wave: u.c.Wave, targets: []string{name}, sets: 1, result: result}
 		rows, same[code] = append(rows, r), r
 		if err != nil {
-			if code != "none" {
-				r.result = code
-			}
 			continue
 		}
-		if args == nil {
-			if args, types, err = operands(u.on, u.p, u.fn, c); err != nil {
-				return nil, err
-			}
-			want = clone(f, args)
-			if f.Run(spec, c.Wave, grid, want) != nil {
-				want = nil
-			}
-		}
-		if want == nil {
-			r.result = inputs
-			continue
-		}
-		mine := clone(f, args)
-		launch := rdna.Launch{Grid: grid, Workgroup: int(size), Ahead: f.LoadsAhead(), Kernel: machine, Program: program, Limit: 1e8}
-		buffers := map[*byte]*rdna.Buffer{}
-		for i, a := range mine {
-			b := buffers[unsafe.SliceData(a)]
-			if b == nil {
-				b = &rdna.Buffer{Name: f.Args[i].Name, Data: a}
-				buffers[unsafe.SliceData(a)] = b
-			}
-			b.Writable = b.Writable || f.Args[i].Access&kernel.Write != 0
-			launch.Args = append(launch.Args, b)
-		}
-		counts, err := devices[name].Run(ctx, &k, launch)
-		if err != nil {
-			r.result = err.Error()
-			continue
-		}
-		r.instructions = counts.Instructions
-		r.compare(f, types, want, mine)
-		if x.dir != "" {
-			if err := x.write(c.Kernel, devices[name].Gen(), machine, &launch, args); err != nil {
-				return nil, err
-			}
-		}
-		if !cycles {
-			continue
-		}
-		figures, err := devices[name].Figures(ctx, &k)
-		if err != nil {
+		if err := t.emulate(ctx, r, devices[name], machine, program, x, cycles); err != nil {
 			return nil, err
 		}
-		r.model = figures.Busy(c.Wave) * codegen.Weigh(f, spec, grid, u.fn.Rows).Mean
-		r.busy = busy(&counts, c.Wave)
 	}
 	return rows, nil
+}
+
+// emulate runs the kernel's machine code and sets the row.
+func (t *trial) emulate(ctx context.Context, r *row, on *emulate.Device, machine *rdna.Kernel, program *rdna.Program, x *exporter, cycles bool) error {
+	if err := t.interpret(); err != nil {
+		return err
+	}
+	if t.want == nil {
+		r.result = inputs
+		return nil
+	}
+	mine := clone(t.f, t.args)
+	launch := rdna.Launch{Grid: t.grid, Workgroup: t.size, Ahead: t.f.LoadsAhead(), Kernel: machine, Program: program, Limit: 1e8}
+	buffers := map[*byte]*rdna.Buffer{}
+	for i, a := range mine {
+		b := buffers[unsafe.SliceData(a)]
+		if b == nil {
+			b = &rdna.Buffer{Name: t.f.Args[i].Name, Data: a}
+			buffers[unsafe.SliceData(a)] = b
+		}
+		b.Writable = b.Writable || t.f.Args[i].Access&kernel.Write != 0
+		launch.Args = append(launch.Args, b)
+	}
+	counts, err := on.Run(ctx, &t.asked, launch)
+	if err != nil {
+		r.result = err.Error()
+		return nil
+	}
+	r.instructions = counts.Instructions
+	r.compare(t.f, t.types, t.want, mine)
+	if x.dir != "" {
+		if err := x.write(t.c.Kernel, on.Gen(), machine, &launch, t.args); err != nil {
+			return err
+		}
+	}
+	if !cycles {
+		return nil
+	}
+	figures, err := on.Figures(ctx, &t.asked)
+	if err != nil {
+		return err
+	}
+	r.model = figures.Busy(t.c.Wave) * codegen.Weigh(t.f, t.spec, t.grid, t.fn.Rows).Mean
+	r.busy = busy(&counts, t.c.Wave)
+	return nil
 }
 
 // compare says how far what the kernel left is from what the interpreter left.

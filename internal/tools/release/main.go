@@ -46,15 +46,14 @@ type file struct {
 
 func main() {
 	out := flag.String("o", "dist", "directory to write to")
-	only := flag.String("platform", "", "build this platform only, such as linux/amd64")
 	flag.Parse()
-	if err := release(*out, *only); err != nil {
+	if err := release(*out); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func release(out, only string) error {
+func release(out string) error {
 	if err := os.MkdirAll(out, 0o777); err != nil {
 		return err
 	}
@@ -68,17 +67,11 @@ func release(out, only string) error {
 	}
 	var made []string
 	for _, p := range platforms {
-		if only != "" && only != p.os+"/"+p.arch {
-			continue
-		}
 		names, err := p.release(out, docs, when)
 		if err != nil {
 			return fmt.Errorf("%s/%s: %w", p.os, p.arch, err)
 		}
 		made = append(made, names...)
-	}
-	if len(made) == 0 {
-		return fmt.Errorf("there is no platform %q", only)
 	}
 	return checksums(out, made)
 }

@@ -23,20 +23,19 @@ import (
 
 // options are the flags.
 type options struct {
-	device          string
-	tokens, answers int
-	limit           time.Duration
+	device string
+	tokens int
+	limit  time.Duration
 }
 
 func main() {
 	o := options{}
 	pflag.StringVar(&o.device, "device", "auto", "auto, cuda, cuda:I, vulkan, vulkan:I, cpu or host")
 	pflag.IntVarP(&o.tokens, "tokens", "n", 864_000, "tokens to compare")
-	pflag.IntVar(&o.answers, "answers", 32, "answers that differ")
 	pflag.DurationVar(&o.limit, "time", time.Hour, "stop after this, whatever has been compared")
 	pflag.Parse()
-	if pflag.NArg() != 1 || o.tokens < answerTokens || o.answers < 1 || o.limit <= 0 {
-		fmt.Fprintf(os.Stderr, "soak: want a plan, --tokens of %d and more, --answers of 1 and more and a --time\n", answerTokens)
+	if pflag.NArg() != 1 || o.tokens < answerTokens || o.limit <= 0 {
+		fmt.Fprintf(os.Stderr, "soak: want a plan, --tokens of %d and more and a --time\n", answerTokens)
 		os.Exit(2)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -66,7 +65,7 @@ func (o *options) run(ctx context.Context, path string) error {
 	fmt.Fprintf(os.Stderr, "soak: %s on %s, %d answers at a time\n", h.Model.Name, opened.Exec.Device(), h.Slots)
 	ctx, cancel := context.WithTimeout(ctx, o.limit)
 	defer cancel()
-	s := &soak{writer: writer(e, h.Model.Vocab), answers: o.answers, users: h.Slots}
+	s := &soak{writer: writer(e, h.Model.Vocab), answers: differentAnswers, users: h.Slots}
 	start := time.Now()
 	err = s.run(ctx, o.tokens/answerTokens)
 	took := time.Since(start)

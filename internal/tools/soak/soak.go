@@ -16,6 +16,9 @@ import (
 // answerTokens is the length of an answer.
 const answerTokens = 1000
 
+// differentAnswers is how many answers there are to compare with.
+const differentAnswers = 32
+
 type hash = [sha256.Size]byte
 
 // soak is a run of the command.
