@@ -209,7 +209,10 @@ func (e *Engine) putBack(s *seq) {
 		}
 	}
 	e.leave(l)
-	s.slot, s.started, s.waitsFor, s.next = nil, false, "", slices.Clone(s.answer)
+	s.slot, s.started, s.choosing, s.waitsFor, s.next = nil, false, false, "", slices.Clone(s.answer)
+	if p := e.piece; p != nil && p.group[0] == s {
+		p.last = false
+	}
 }
 
 // leave makes a slot idle. It runs under the lock.

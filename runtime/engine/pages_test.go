@@ -12,11 +12,14 @@ import (
 	"github.com/zincc-dev/zincc/runtime/engine"
 )
 
-// inPool starts an engine of some slots over a pool of 8 pages of 128 positions, a whole context.
-func inPool(t *testing.T, slots int, recurrent bool, o engine.Options) (*engine.Engine, func(r engine.Request) result) {
+// inPool starts an engine of some slots over a pool of 8 pages of 128 positions, a whole context, on a device that runs
+// beside the host or not.
+func inPool(t *testing.T, slots int, recurrent, overlaps bool, o engine.Options) (*engine.Engine, func(r engine.Request) result) {
 	p := fakePlan(slots, 1024, recurrent)
 	toPages(p, 9)
-	e, err := engine.New(p, newFake(p), fakeTokenizer(), o)
+	x := newFake(p)
+	x.overlaps = overlaps
+	e, err := engine.New(p, x, fakeTokenizer(), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,10 +28,12 @@ func inPool(t *testing.T, slots int, recurrent bool, o engine.Options) (*engine.
 }
 
 // TestPutBackAtEachStep has an older request take the pages of a younger one, whose prompt is longer from case to case:
-// so it gives its slot up at another step of its answer. Both have the answers that they have alone.
+// so it gives its slot up at another step of its answer, also where pieces and steps are submitted ahead. Both have the
+// answers that they have alone.
 func TestPutBackAtEachStep(t *testing.T) {
-	for _, recurrent := range []bool{false, true} {
-		cases, put := 0, 0 // in which the younger one gave its slot up
+	for i := range 4 {
+		recurrent, overlaps := i%2 > 0, i/2 > 0
+		cases, put, ahead := 0, 0, int64(0) // in which the younger one gave its slot up
 		step := 5
 		if testing.Short() {
 			step = 45
@@ -36,7 +41,7 @@ func TestPutBackAtEachStep(t *testing.T) {
 		for n := 30; n < 500; n += step {
 			cases++
 			bubble(t, func(t *testing.T) {
-				e, alone := inPool(t, 2, recurrent, engine.Options{ITL: []time.Duration{10 * time.Second, 20 * time.Millisecond}[n/5%2]})
+				e, alone := inPool(t, 2, recurrent, overlaps, engine.Options{ITL: []time.Duration{10 * time.Second, 20 * time.Millisecond}[n/5%2]})
 				requests := []engine.Request{{Prompt: prompt(1, 200), Max: 500, TopLogprobs: -1, IgnoreEOG: true}, {Prompt: prompt(2, n), Max: 400, TopLogprobs: []int{-1, 1}[n/5%2], IgnoreEOG: true}}
 				read := 0
 				requests[1].Reading = func(tokens int) { read = tokens }
@@ -58,6 +63,7 @@ func TestPutBackAtEachStep(t *testing.T) {
 					})
 				}
 				wait.Wait()
+				ahead += e.Stats().Ahead
 				if read != n {
 					t.Errorf("%d tokens of %d are said to be read", read, n)
 				}
@@ -65,6 +71,9 @@ func TestPutBackAtEachStep(t *testing.T) {
 		}
 		if put < cases/2 {
 			t.Errorf("in %d cases of %d the younger one has given its slot up", put, cases)
+		}
+		if least := int64(10 * cases); overlaps && ahead < least || !overlaps && ahead > 0 {
+			t.Errorf("overlaps %t: in %d cases %d submissions are ahead", overlaps, cases, ahead)
 		}
 	}
 }
@@ -90,7 +99,7 @@ func TestWhoIsPutBack(t *testing.T) {
 		{"of the owner with more pages", []one{{200, 0, "a"}, {200, 0, "a"}, {200, 0, "b"}}, 1},
 	} {
 		bubble(t, func(t *testing.T) {
-			e, _ := inPool(t, 3, false, engine.Options{})
+			e, _ := inPool(t, 3, false, false, engine.Options{})
 			var wait sync.WaitGroup
 			for i, r := range c.requests {
 				wait.Go(func() {
@@ -173,6 +182,7 @@ func TestConversations(t *testing.T) {
 				addRings(p)
 			}
 			x := newFake(p)
+			x.overlaps = true
 			e, err := engine.New(p, x, fakeTokenizer(), engine.Options{})
 			if err != nil {
 				t.Fatal(err)
