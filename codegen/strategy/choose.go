@@ -30,8 +30,12 @@ func Choose(site string, list []kernels.Candidate, of int, on *target.Target, ta
 		}
 	}
 	how := ""
-	if list[0].Tiling != nil && on.Curve == nil {
+	switch {
+	case of == 1:
+	case list[0].Tiling != nil && on.Curve == nil:
 		how = " by the target's roofline, since no curve is fitted to it"
+	case on.Thresholds.Device == "":
+		how = " by rules, since no thresholds were measured on the target's device"
 	}
 	return &list[0], fmt.Sprintf("best guess of %d%s%s", of, how, gone)
 }

@@ -53,7 +53,7 @@ func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block, least int) {
 	// the first end. With two heads 16 splits are slower than 32 (docs/lab/cuda.md); one and three are not
 	// measured.
 	most := maxSplits
-	if share := attention.MatrixShare(op, ctx, t); t.CUDA > 0 && share%4 == 0 {
+	if share := attention.MatrixShare(op, ctx, t); t.Thresholds.LoadsEarly && share%4 == 0 {
 		n = t.Units / (all / share)
 		if share > 4 {
 			most = wideSplits

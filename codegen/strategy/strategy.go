@@ -71,7 +71,7 @@ func ringStages(t *target.Target, r *site.Ring) int {
 // gains nothing but where workgroups load ahead. For the 35B's rows of 512 elements it made no difference on an H200
 // through Vulkan (docs/lab/experts.md).
 func tooShort(t *target.Target, w *kernels.Rewrite) bool {
-	return w.Family == "expert_down" && w.Units < 2 && !t.LoadsEarly()
+	return w.Family == "expert_down" && w.Units < 2 && !t.Thresholds.LoadsEarly
 }
 
 func rank(s *kernels.Site, offers []kernels.Candidate) *ranking {

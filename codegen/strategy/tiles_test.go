@@ -9,6 +9,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/codegen/target/device"
 	"github.com/zincc-dev/zincc/ir"
 )
 
@@ -31,6 +32,32 @@ func TestCurves(t *testing.T) {
 		}
 		if _, is := strategy.Seconds(&list[0], on, 512); is != (on.Curve != nil) {
 			t.Errorf("%s: predicted by a curve: %t", on.Name, is)
+		}
+	}
+}
+
+// TestThresholds holds that what an H200 decided is of its targets alone, that rules decide for the others, and that a
+// plan says so where several candidates were ranked.
+func TestThresholds(t *testing.T) {
+	for _, on := range target.All() {
+		is := on.Thresholds.Device != ""
+		if is != (on.Name == "sm_90" || on.Name == "sm_90-cuda") {
+			t.Errorf("%s: thresholds of %q", on.Name, on.Thresholds.Device)
+		}
+		other := on.Thresholds
+		if other.BarrierSubgroups = 0; !is && other != (device.Thresholds{}) {
+			t.Errorf("%s has thresholds of no device: %+v", on.Name, other)
+		}
+		for rows, want := range map[int][2]bool{15: {true, false}, 16: {true, true}, 32: {true, true}, 33: {!is, true}, 35: {!is, true}, 36: {false, true}} {
+			if have := [2]bool{on.SharesX(rows), on.TakesFour(rows)}; have != want {
+				t.Errorf("%s: %d rows of a team share x, and are taken by fours: %v, want %v", on.Name, rows, have, want)
+			}
+		}
+		for of := 1; of < 3; of++ {
+			_, why := strategy.Choose("", make([]kernels.Candidate, of), of, on)
+			if says := strings.Contains(why, "by rules"); says != (!is && of > 1) {
+				t.Errorf("%s: of %d candidates %s", on.Name, of, why)
+			}
 		}
 	}
 }

@@ -131,7 +131,7 @@ func (k *splitKernel) shape(s *site.Site) bool {
 		k.sinks = k.merge.Args[1]
 	}
 	k.matrices, k.lanes = k.onMatrices(s.Target), k.onLanes(s.Target)
-	early := k.matrices && s.Target.LoadsEarly() && k.rows.Max == 1
+	early := k.matrices && s.Target.Thresholds.LoadsEarly && k.rows.Max == 1
 	k.ahead = early && k.headDim <= aheadHead
 	k.waits = k.ahead && s.Target.Overlaps()
 	k.asks = early && !k.ahead
@@ -143,7 +143,7 @@ func (k *splitKernel) shape(s *site.Site) bool {
 	if k.wide && k.together()*k.headDim/4 != k.subgroups*k.wave { // see mergeKept
 		return false
 	}
-	if lanes, quads := k.subgroups*k.wave, k.share*k.headDim/4; s.Target.LoadsEarly() && k.merge != nil && lanes%quads == 0 {
+	if lanes, quads := k.subgroups*k.wave, k.share*k.headDim/4; s.Target.Thresholds.LoadsEarly && k.merge != nil && lanes%quads == 0 {
 		if n := lanes / quads; n <= k.subgroups { // each keeps its sums where a subgroup had them
 			k.mergers = n
 		}

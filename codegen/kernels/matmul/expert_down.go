@@ -66,7 +66,7 @@ type downMatch struct {
 }
 
 func matchExpertDown(s *site.Site) *expertDown {
-	m := &downMatch{expertDown: &expertDown{halves: s.Target.LoadsEarly()}, t: s.Target, made: map[*ir.Value]*downTerm{}, rounds: map[*ir.Value]bool{}}
+	m := &downMatch{expertDown: &expertDown{halves: s.Target.Thresholds.LoadsEarly}, t: s.Target, made: map[*ir.Value]*downTerm{}, rounds: map[*ir.Value]bool{}}
 	for _, op := range s.Group.Ops {
 		if !downSteps[op.Kind.Name](m, op) {
 			return nil

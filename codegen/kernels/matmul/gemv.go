@@ -171,13 +171,13 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 // finish sets what follows from the rest of a shape.
 func (k *gemv) finish(t *target.Target) {
 	k.early = k.resident && k.adds() && k.tile*k.columns <= k.lanes()
-	k.barrier = t.BarrierPays(k.subgroups)
+	k.barrier = k.fixed != nil && k.teams == 0 && k.subgroups <= t.Thresholds.BarrierSubgroups
 }
 
 // shapes returns the shapes with k's subgroups, best guess first.
 func (k gemv) shapes(t *target.Target) []gemv {
 	own, teams := k.sized(t), k.inTeams(t)
-	if !t.SharingPays(k.rowsOfTeam(t)) || k.wideTeams(t) {
+	if !t.SharesX(k.rowsOfTeam(t)) || k.wideTeams(t) {
 		return append(own, teams...)
 	}
 	return append(teams, own...)
@@ -415,6 +415,9 @@ func (k gemv) name() string {
 	}
 	if k.early {
 		words = append(words, "early")
+	}
+	if k.barrier {
+		words = append(words, "barrier")
 	}
 	if k.fixed == nil && k.tiled() {
 		words = append(words, "tiled")

@@ -46,7 +46,7 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 	k.resident = true
 	perBatch := k.matrices() * k.columns
 	most := max(1, min(4, gemvSums/perBatch))
-	if !t.FourRowsPay(k.rowsOfTeam(t)) {
+	if !t.TakesFour(k.rowsOfTeam(t)) {
 		most = min(2, most)
 	}
 	var list []gemv
@@ -62,7 +62,7 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 		for k.batch = most / each; k.batch > 0; k.batch /= 2 {
 			c := k.team(t, each*t.Units, gemvLanes)
 			add(c)
-			if t.LoadsEarly() && each == 1 && c.batch == most {
+			if t.Thresholds.LoadsEarly && each == 1 && c.batch == most {
 				c.tile -= c.batch * c.teams // some units have two workgroups, and teams a batch less
 				add(c)
 			}
@@ -71,7 +71,7 @@ func (k gemv) inTeams(t *target.Target) []gemv {
 	if k.rows > 1 {
 		return list
 	}
-	if most = max(1, min(4, gemvSums/perBatch)); !t.FourRowsPay(2 * k.rowsOfTeam(t)) {
+	if most = max(1, min(4, gemvSums/perBatch)); !t.TakesFour(2 * k.rowsOfTeam(t)) {
 		most = min(2, most)
 	}
 	usual := len(list)

@@ -19,7 +19,7 @@ type match struct {
 // Match returns the site's group as a linear group, with all that it has; nil if it is none. Families read what it
 // returns and change nothing there.
 func Match(s *site.Site) *Group {
-	m := &match{s: s, linearGroup: &linearGroup{rows: s.Func.Rows, exact: s.Func.Class == ir.ExactStep, n: s.Program.Global(ir.StepN), halves: s.Target.LoadsEarly()}}
+	m := &match{s: s, linearGroup: &linearGroup{rows: s.Func.Rows, exact: s.Func.Class == ir.ExactStep, n: s.Program.Global(ir.StepN), halves: s.Target.Thresholds.LoadsEarly}}
 	ops := s.Group.Ops
 	if !m.begin(ops) {
 		return nil

@@ -89,7 +89,7 @@ func matchDelta(s *site.Site, op *ir.Op) *deltaGroup {
 	if g.rows, ok = site.ExtentOf(s, g.delta.Result); !ok || !g.indexable(s) {
 		return nil
 	}
-	g.asks = s.Target.LoadsEarly() && g.rows.Max == 1 && g.slots() == 1
+	g.asks = s.Target.Thresholds.LoadsEarly && g.rows.Max == 1 && g.slots() == 1
 	return g
 }
 

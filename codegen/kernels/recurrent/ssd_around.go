@@ -108,7 +108,7 @@ func (g *ssdGroup) key() string {
 // the shared memory; a row of the ring that a step reads is none that it writes.
 func (k *ssdKernel) fitsAround(s *site.Site) bool {
 	ring, t := k.conv.Args[2], s.Target
-	k.asks = t.LoadsEarly() && k.rows.Max == 1 && k.slots == 1
+	k.asks = t.Thresholds.LoadsEarly && k.rows.Max == 1 && k.slots == 1
 	return !t.FewKernels && k.rows.Exact && k.rows.Run <= ssdBlock && k.rows.Run+k.taps()-1 <= int(ring.Type.Shape[1]) && site.Indexable(s, ring, 1) &&
 		k.n%4 == 0 && k.held()%4 == 0 && 4*k.block()*(k.items()+2+k.lanes()) <= t.Shared
 }

@@ -6,9 +6,12 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target/device"
 )
 
+// measured is the device that curve and thresholds are of.
+const measured = "NVIDIA H200"
+
 // curve is the H200's.
 var curve = &device.Curve{
-	Device:         "NVIDIA H200",
+	Device:         measured,
 	FragmentAlways: fragmentAlways,
 	// A larger factor would move projections of q8_0 from gemm_coop, for which that was not measured. Tuning uses full
 	// steps and would not see that most are not.

@@ -5,15 +5,27 @@ import "github.com/zincc-dev/zincc/codegen/target/device"
 // vulkanThresholds and cudaThresholds are what an H200 decided through each backend.
 var (
 	vulkanThresholds = device.Thresholds{
+		Device: measured,
 		// Fewer leave most of a matrix empty (docs/lab/batched-decoding.md).
 		FixedRows: 3,
 		// Fewer rows take less time in one dispatch with those in float32 than a second dispatch does
 		// (docs/lab/hybrids.md).
 		Apart: device.Apart{Rows: 4, Work: 1 << 27},
+		// Of output heads, that of 2 subgroups gains 8 %, that of 4 loses 5 %.
+		BarrierSubgroups: 2,
+		// Gate and up of qwen3-8b (23 rows) gain 1.5 %, its output head (288 rows) loses 8 % (docs/lab/decoding.md).
+		SharedRows: 32,
+		// Gate and up of qwen3-8b (23 rows) gain 9 % (docs/lab/decoding.md).
+		FourRows: 16,
 	}
 	cudaThresholds = device.Thresholds{
-		FixedRows: vulkanThresholds.FixedRows,
-		Apart:     vulkanThresholds.Apart,
+		Device:           measured,
+		FixedRows:        vulkanThresholds.FixedRows,
+		Apart:            vulkanThresholds.Apart,
+		BarrierSubgroups: vulkanThresholds.BarrierSubgroups,
+		SharedRows:       vulkanThresholds.SharedRows,
+		FourRows:         vulkanThresholds.FourRows,
+		LoadsEarly:       true, // docs/lab/cuda.md
 		// For 128 and 16 rows behind nothing, attention_coop takes 13 and 10 us, attention_wgmma 19 and 18
 		// (docs/lab/prompts.md).
 		WgmmaRows: 512,

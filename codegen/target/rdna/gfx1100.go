@@ -27,5 +27,6 @@ var GFX1100 = &device.Target{
 	MatrixFLOPs: 96 * rdna3Matrix * 2.5e9,
 	Stage:       0.85e-6,
 	AMD:         rdna("NAVI31", 2.5e9),
+	Thresholds:  thresholds,
 	Tuned:       tuned,
 }

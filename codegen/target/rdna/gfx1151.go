@@ -27,5 +27,6 @@ var GFX1151 = &device.Target{
 	MatrixFLOPs: 40 * rdna3Matrix * 2.9e9,
 	Stage:       0.85e-6,
 	AMD:         rdna("GFX1151", 2.9e9),
+	Thresholds:  thresholds,
 	Tuned:       tuned,
 }

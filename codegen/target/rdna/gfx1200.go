@@ -27,5 +27,6 @@ var GFX1200 = &device.Target{
 	MatrixFLOPs: 32 * rdna4Matrix * 3.13e9,
 	Stage:       0.85e-6,
 	AMD:         rdna4("GFX1200", 3.13e9),
+	Thresholds:  thresholds,
 	Tuned:       tuned,
 }

@@ -29,5 +29,6 @@ var GFX1201 = &device.Target{
 	MatrixFLOPs: 64 * rdna4Matrix * 2.92e9,
 	Stage:       0.85e-6,
 	AMD:         rdna4("GFX1201", 2.92e9),
+	Thresholds:  thresholds,
 	Tuned:       tuned,
 }

@@ -22,6 +22,10 @@ var Targets = []*device.Target{GFX1201, GFX1200, GFX1100, GFX1151}
 // instruction, and has fewer instructions on scalars and addresses for its lanes.
 var Waves = []int{32, 64}
 
+// thresholds: the rows of the tuning files hold what AMD's compiler makes of kernels with this barrier. No device has
+// decided it.
+var thresholds = device.Thresholds{BarrierSubgroups: 2}
+
 // rdna returns the figures that all GPUs here share: LLVM's AMDGPU back end for
 // gfx11 and gfx12 with 1536 registers ("1_5xVGPRs", granule 24), 16 subgroups a
 // SIMD and 128 KiB of LDS a WGP.
