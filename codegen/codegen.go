@@ -89,26 +89,26 @@ func Table(t *target.Target, maxRows int) []passes.Pass {
 func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) (chosen, error)) []passes.Pass {
 	var calls chosen
 	list := passes.Table(entriesOf(t, maxRows), deviceOf(t))
-	list = slices.Insert(list, 0, passes.Pass{Name: "LayWeights", Doc: "every weight gets the layout that the target's kernels read", Stage: ir.Fuse,
+	list = slices.Insert(list, 0, passes.Pass{Name: "LayWeights", Doc: "every weight gets the layout in which the target's kernels read it, by its type and the ops that read it. What a kernel can compute depends on that, so it comes first", Stage: ir.Fuse,
 		Run: func(p *ir.Program) error { return weight.Lay(t, p) }})
 	at := slices.IndexFunc(list, func(p passes.Pass) bool { return p.Stage > ir.Schedule })
-	list = slices.Insert(list, at, passes.Pass{Name: "OverlapCalls", Doc: "where dispatches begin early, calls say what their kernels load before they wait, and when they let the next dispatch begin", Stage: ir.Schedule,
+	list = slices.Insert(list, at, passes.Pass{Name: "OverlapCalls", Doc: "where dispatches begin early, each call says what its kernel does until the dispatch before it has ended: it waits, or loads weights and what that one does not write. It also says when the kernel lets the next one begin", Stage: ir.Schedule,
 		Run: func(p *ir.Program) error { return overlapCalls(p, t, calls) }})
 	at = slices.IndexFunc(list, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
 	return slices.Insert(list, at,
-		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows is split over the KV length, so that it fills the device", Stage: ir.Specialize,
+		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows has too few workgroups to fill the device. It becomes a split over ranges of cached positions and a merge of the parts: one dispatch in decode entries, in which the last workgroup to end merges, and two in others", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitAttention(p, t) }},
-		passes.Pass{Name: "SplitArgmax", Doc: "the choice of the largest logit is split over the vocabulary, so that it fills the device", Stage: ir.Specialize,
+		passes.Pass{Name: "SplitArgmax", Doc: "the choice of the largest logit of a row is one workgroup's. It becomes a split over parts of the vocabulary and a merge, in one dispatch, so that it fills the device", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitArgmax(p, t) }},
-		passes.Pass{Name: "AddCandidates", Doc: "in plans for many sequences, steps leave the likeliest tokens of each row, so that a host chooses without all logits; but exact steps of few rows", Stage: ir.Specialize,
+		passes.Pass{Name: "AddCandidates", Doc: "in plans of many sequences, a dispatch behind the logits leaves the likeliest tokens of each row. A host that samples then reads these few and not all logits. Exact steps of few rows get none", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return addCandidates(p, t) }},
-		passes.Pass{Name: "SplitDelta", Doc: "the delta rule of many rows goes chunk by chunk. A dispatch before it computes what needs no state, for all chunks at once. The gate gets a projection of its own where that can run at the same time", Stage: ir.Specialize,
+		passes.Pass{Name: "SplitDelta", Doc: "a delta rule of many rows goes through them in chunks of 8. A dispatch before it computes what needs no state, for all chunks at once. Where that can run beside it, the gate gets a projection of its own", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitDelta(p, t) }},
-		passes.Pass{Name: "ApplyWants", Doc: "groups get what kernels ask for: inputs of projections and attention rounded to f16 or fixed point, inputs of prompts laid out in tiles, workspaces for split-K products", Stage: ir.Specialize,
+		passes.Pass{Name: "ApplyWants", Doc: "families of kernels say what they need around a group, and the program changes accordingly: inputs of projections and attention are rounded to f16 or fixed point, inputs of prompts are laid out in tiles, split-K products get a workspace. Roundings so are ops, which the oracle computes alike", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return applyWants(p, t) }},
-		passes.Pass{Name: "ProjectBeside", Doc: "in a step of one row, the dispatch of a delta rule also computes the projection of its gate; the next projection normalizes and gates its input", Stage: ir.Specialize,
+		passes.Pass{Name: "ProjectBeside", Doc: "in a step of one row a delta rule leaves most units idle. Its dispatch also computes the projection of the gate, taken from the dispatch before. The gated norm moves on to the projection that reads it", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return projectBeside(p, t) }},
-		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a kernel, its specialization constants and its grid", Stage: ir.Specialize,
+		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a candidate, which is a kernel with its constants and grid: the one that was measured or predicted to be best at such a site, else the best guess. All widths of a decode entry get candidates that add in one order, so that rows have the same bits", Stage: ir.Specialize,
 			Run: func(p *ir.Program) (err error) { calls, err = choose(p); return err }},
 	)
 }

@@ -40,8 +40,8 @@ func (k *splitKernel) sharersOf(b *kernel.Builder, length kernel.Value) kernel.V
 	return b.Min(b.Max(n, site.CeilDiv(turnResident*k.units, k.pairs())), k.apart())
 }
 
-// attendInTurns adds up the workgroup's splits, if q, and k and v of the step's rows, have been made. The last workgroup
-// of a row and KV head adds up all of its splits.
+// attendInTurns adds up the workgroup's splits, if q, and k and v of the step's rows, have been made. The last
+// workgroup of a row and KV head adds up all of its splits.
 func (r *splitRun) attendInTurns() {
 	b, sums, end := r.b, r.sums.(*matrixSums), r.hi
 	if r.from == (kernel.Value{}) {
