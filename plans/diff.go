@@ -95,7 +95,12 @@ func diffEntries(a, b *Plan) *table.Table {
 	for _, e := range pairs(a, b) {
 		na, nb := ofBoth(e, func(e *Entry) any { return len(e.Dispatches) })
 		sa, sb := ofBoth(e, func(e *Entry) any { return e.Stages() })
-		ua, ub := ofBoth(e, func(e *Entry) any { return micro(e.Predict(0).Seconds()) })
+		ua, ub := ofBoth(e, func(e *Entry) any {
+			if seconds := e.Predict(0).Seconds(); seconds > 0 {
+				return micro(seconds)
+			}
+			return table.None // as of a plan for the host
+		})
 		var by any = table.None
 		if x, ok := ua.(float64); ok {
 			if y, ok := ub.(float64); ok {

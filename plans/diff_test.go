@@ -54,6 +54,11 @@ func TestDiff(t *testing.T) {
 		{"stage", func(p *Plan) { p.Entries[0].Dispatches[4].Stage = 9 }, []string{"entries|decode/1|10|10|8|9|"}},
 		{"bytes", func(p *Plan) { d, _ := q(p); d.Cost.ReadBytes += 24 }, []string{"work|decode/1|1000 B|1.00 KiB|100 B|100 B|10.00 k|10.00 k"}},
 		{"time", func(p *Plan) { d, _ := q(p); d.Cost.Predicted.Operations = 9e-6 }, []string{"entries|decode/1|10|10|8|8|"}},
+		{"no times", func(p *Plan) {
+			for i := range p.Entries[0].Dispatches {
+				p.Entries[0].Dispatches[i].Cost.Predicted = Times{}
+			}
+		}, []string{"entries|decode/1|10|10|8|8|45.000000682193786|-|-"}},
 		{"arena", func(p *Plan) { p.Memory.Arena += 1 << 10 }, []string{"memory|arena|2.00 KiB|3.00 KiB", "memory|sum|"}},
 		{"weight", func(p *Plan) { p.Weights[2].DType, p.Weights[2].Layout = ir.F16, "other" },
 			[]string{"weights|wq|type|q4_0|f16", "weights|wq|layout|"}},
