@@ -1,6 +1,9 @@
 package ir
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // PagesLayout is the layout of a KV cache that lies in pages: its type is [pages, positions of a page, elements], and a
 // block table says which page has which positions of which sequence. Page 0 is nobody's: a table has it where a
@@ -21,6 +24,52 @@ func CheckPage(positions int) error {
 // Paged reports whether v is a cache that lies in pages.
 func (v *Value) Paged() bool { return v.Class == KV && v.Layout == PagesLayout }
 
+// Groups of caches in pages. Those of a group share a block table, so a sequence has the same pages in all of them.
+const (
+	WholeGroup  = iota // rows may see all positions
+	WindowGroup        // rows see a window: sequences give pages before it back
+	PageGroups         // how many there are
+)
+
+// TableNames are the regions of the step block with the block tables of the groups.
+var TableNames = [PageGroups]string{StepPages, StepWindow}
+
+// pagesUnit is how many positions of a cache a kernel loads at once, at most: of a window those from a multiple of them
+// on, also if no row sees the first.
+const pagesUnit = 128
+
+// FirstKept is the first position that a sequence keeps in caches of a window if pos is the next to be written, or has
+// to be seen later: a page may go if all of its positions lie before.
+func FirstKept(pos, window int) int { return max(0, pos+1-window) / pagesUnit * pagesUnit }
+
+// WindowPages is how many pages a pool of some needs for caches of a window, both with the one that is nobody's: enough
+// for what each sequence sees at its end and at the place that a later prompt goes on from, for a step of a prompt, and
+// for the whole context of one sequence.
+func WindowPages(pool, sequences, ctx, window, page int) int {
+	one := PagesOf(window+pagesUnit, page) + 1
+	return min(pool, 1+max(PagesOf(ctx, page), 2*one*sequences+PagesOf(promptRows, page)))
+}
+
+// promptRows is how many rows a step of a prompt has at most.
+const promptRows = 2048
+
+// GroupOf returns the group whose block table v is.
+func GroupOf(v *Value) int { return slices.Index(TableNames[:], v.Name) }
+
+// TableFor returns the block table of a cache; nil if it does not lie in pages, or no op uses it.
+func (p *Program) TableFor(cache *Value) *Value {
+	for _, f := range p.Funcs {
+		for _, op := range f.Ops() {
+			for _, k := range op.Kind.Keeps {
+				if k.Class == KV && op.Args[k.Arg] == cache {
+					return op.Table()
+				}
+			}
+		}
+	}
+	return nil
+}
+
 // PagesOf is how many pages a sequence of ctx positions has at most.
 func PagesOf(ctx, page int) int { return (ctx + page - 1) / page }
 
@@ -40,6 +89,30 @@ func (op *Op) Table() *Value {
 func (op *Op) Sinks() *Value {
 	if len(op.Args) > 5 && op.Args[5] != op.Table() {
 		return op.Args[5]
+	}
+	return nil
+}
+
+// checkGroups checks that caches of a group have as many pages, and that each cache is of one group.
+func checkGroups(p *Program) error {
+	pages, tables := map[*Value]Dim{}, map[*Value]*Value{}
+	for _, f := range p.Funcs {
+		for _, op := range f.Ops() {
+			table := op.Table()
+			if table == nil {
+				continue
+			}
+			for _, k := range op.Kind.Keeps {
+				c := op.Args[k.Arg]
+				if n, ok := pages[table]; ok && n != c.Type.Shape[0] {
+					return fmt.Errorf("func %q: cache @%s has %d pages, others of block table @%s have %d", f.Name, c.Name, c.Type.Shape[0], table.Name, n)
+				}
+				if own := tables[c]; own != nil && own != table {
+					return fmt.Errorf("func %q: cache @%s has two block tables, @%s and @%s", f.Name, c.Name, own.Name, table.Name)
+				}
+				pages[table], tables[c] = c.Type.Shape[0], table
+			}
+		}
 	}
 	return nil
 }
@@ -110,6 +183,12 @@ func checkPages(p *Program, op *Op) error {
 		c := op.Args[k.Arg].Type
 		if err := CheckPage(int(c.Shape[1])); err != nil {
 			return fmt.Errorf("%s: cache %s: %w", op.Kind.Name, c, err)
+		}
+		if GroupOf(table) < 0 {
+			return fmt.Errorf("%s: block table %s, want one of %q", op.Kind.Name, table, TableNames)
+		}
+		if block := op.Attrs.Int("block"); block > pagesUnit {
+			return fmt.Errorf("%s: blocks of %d positions: sequences keep pages from a multiple of %d on", op.Kind.Name, block, pagesUnit)
 		}
 		each := PagesOf(p.Ctx, int(c.Shape[1]))
 		if want := MakeType(I32, Dim(p.Slots), Dim(each)); table.Class != Step || !table.Type.Equal(want) {

@@ -35,6 +35,7 @@ type Region struct {
 	Back      int // positions that a sequence can go back from any other and still find what it sees
 	Page      int // positions of a page; 0: rows of a sequence lie side by side
 	Pages     int // that there are, all sequences' and one that is nobody's
+	Group     int // of pages: WholeGroup or WindowGroup
 }
 
 // Kept is an operand of an op that lasts from step to step, and what the op does there.
@@ -88,6 +89,7 @@ func (p *Program) Regions() map[*Value]Region {
 				if v.Paged() {
 					r.Page, r.Pages = int(v.Type.Shape[1]), int(v.Type.Shape[0])
 					r.Keep, r.Sequences, r.Rows = KeepPages, p.Slots, PagesOf(p.Ctx, r.Page)*r.Page
+					r.Group = max(0, GroupOf(op.Table()))
 				}
 				if k.Sees != nil {
 					if w := k.Sees(op); w == 0 || read[v] && r.Window == 0 {

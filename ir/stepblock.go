@@ -10,6 +10,8 @@ const (
 	StepOut   = "out"   // i32[ring]: chosen ids
 	StepCount = "count" // i32[1]: how many ids were chosen; the next one goes to out[count mod ring]
 	StepPages = "pages" // i32[slots, pages of a sequence]: the block table, where caches lie in pages
+	// StepWindow is StepPages of caches of which rows see a window: sequences give back what lies before it.
+	StepWindow = "window_pages"
 	// i32[T]: 0, or 1 + the row of the mask that bounds the choice of this row
 	StepMasked = "masked"
 	// i32[slots, MaskWords(vocabulary)]: bit i mod 32 of word i/32 says whether token i may be chosen

@@ -55,6 +55,9 @@ func VerifyStructure(p *Program) error {
 			return fmt.Errorf("verify: func %q: %w", f.Name, err)
 		}
 	}
+	if err := checkGroups(p); err != nil {
+		return fmt.Errorf("verify: %w", err)
+	}
 	return nil
 }
 
@@ -94,8 +97,8 @@ func verifyGlobal(p *Program, g, paged *Value) error {
 		return fmt.Errorf("type %s: a KV cache has slots, positions and elements", g.Type)
 	}
 	if g.Paged() {
-		if s, t := g.Type.Shape, paged.Type.Shape; s[0] != t[0] || s[1] != t[1] {
-			return fmt.Errorf("%d pages of %d positions, @%s has %d of %d", s[0], s[1], paged.Name, t[0], t[1])
+		if s, t := g.Type.Shape, paged.Type.Shape; s[1] != t[1] {
+			return fmt.Errorf("pages of %d positions, @%s has some of %d", s[1], paged.Name, t[1])
 		}
 	}
 	return g.Attrs.checkFinite()

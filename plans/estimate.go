@@ -29,7 +29,7 @@ func memoryEstimate(p *Plan) *table.Table {
 	m.Add("KV cache", table.Bytes(kv))
 	m.Add("KV cache, a position", table.Bytes(p.cacheRow()))
 	if k := p.Paged(); k != nil {
-		all := p.MemoryBytes() + int64(p.MostPages()-k.Pages)*p.PageBytes()
+		all := p.PoolBytes(p.MostPages())
 		m.Add(fmt.Sprintf("KV cache, a page of %d positions", k.Page), table.Bytes(p.PageBytes()))
 		m.Add(fmt.Sprintf("with %d pages, as here, at least", k.Pages), table.Bytes(p.MemoryBytes()))
 		m.Add(fmt.Sprintf("with %d pages, at most", p.MostPages()), table.Bytes(all))

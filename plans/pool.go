@@ -3,6 +3,7 @@ package plans
 import (
 	"fmt"
 	"math"
+	"sort"
 
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -10,13 +11,23 @@ import (
 // A plan states the pool of pages that it takes at least. Who loads it may give it more, as the device has memory: no
 // kernel knows how many there are, and rule "regions" holds what dispatches say of caches against that.
 
-// PageBytes is what a page takes in all caches together; 0 for a plan without pages.
-func (p *Plan) PageBytes() int64 {
-	sum := int64(0)
-	for _, r := range p.Memory.KV {
-		sum += r.Kept.RowBytes * int64(r.Kept.Page)
+// pagesOf is how many pages caches have in a pool of so many: those of a window no more than they need.
+func (k *Kept) pagesOf(pool int, ctx int) int {
+	if k.Group != ir.WindowGroup {
+		return pool
 	}
-	return sum
+	return ir.WindowPages(pool, k.Sequences, ctx, k.Window, k.Page)
+}
+
+// PoolBytes is what all that the plan takes of a device has with a pool of so many pages.
+func (p *Plan) PoolBytes(pages int) int64 {
+	bytes := p.MemoryBytes()
+	for _, r := range p.Memory.KV {
+		if k := r.Kept; k.Page > 0 {
+			bytes += int64(p.PagedIn(k.Group).pagesOf(pages, p.Header.Ctx)-k.Pages) * k.RowBytes * int64(k.Page)
+		}
+	}
+	return bytes
 }
 
 // MostPages is how many pages a pool may have, page 0 among them: those of the whole context of every sequence, as far
@@ -32,18 +43,20 @@ func (p *Plan) MostPages() int {
 			most = min(most, math.MaxInt32/(int64(g.Type.Shape[1])*int64(g.Type.Shape[2])))
 		}
 	}
+	if k.Group == ir.WindowGroup {
+		return k.pagesOf(int(most), p.Header.Ctx)
+	}
 	return int(most)
 }
 
 // PagesIn is how many pages the pool may have where the plan takes no more than so many bytes: no fewer than it states,
 // and no more than MostPages.
 func (p *Plan) PagesIn(memory int64) int {
-	k, page := p.Paged(), p.PageBytes()
+	k := p.Paged()
 	if k == nil {
 		return 0
 	}
-	more := (memory - p.MemoryBytes()) / page
-	return int(max(int64(k.Pages), min(int64(k.Pages)+more, int64(p.MostPages()))))
+	return k.Pages + sort.Search(p.MostPages()-k.Pages, func(more int) bool { return p.PoolBytes(k.Pages+more+1) > memory })
 }
 
 // SetPages gives the pool so many pages, as if the plan had been compiled so; no fewer than it has. On an error the
@@ -62,6 +75,12 @@ func (p *Plan) SetPages(pages int) error {
 	if bad := partsOfPools(p); len(bad) > 0 {
 		return fmt.Errorf("%s", bad[0].Message)
 	}
+	var of [ir.PageGroups]int // pages, by group
+	for group := range of {
+		if k := p.PagedIn(group); k != nil {
+			of[group] = k.pagesOf(pages, p.Header.Ctx)
+		}
+	}
 	more := map[string]int64{} // bytes, by region
 	for i := range p.Memory.KV {
 		r := &p.Memory.KV[i]
@@ -69,9 +88,11 @@ func (p *Plan) SetPages(pages int) error {
 			continue
 		}
 		kept := *r.Kept
-		kept.Pages = pages
+		kept.Pages = of[kept.Group]
 		more[r.Name] = kept.rows()*kept.RowBytes - r.Bytes
 		r.Kept, r.Bytes = &kept, r.Bytes+more[r.Name]
+		t := &p.Program.Global(r.Name).Type
+		*t = ir.MakeType(t.DType, ir.Dim(kept.Pages), t.Shape[1], t.Shape[2])
 	}
 	for i := range p.Entries {
 		for j := range p.Entries[i].Dispatches {
@@ -81,11 +102,6 @@ func (p *Plan) SetPages(pages int) error {
 					args[n].Bytes += more[args[n].Region]
 				}
 			}
-		}
-	}
-	for _, g := range p.Program.Globals {
-		if g.Paged() {
-			g.Type = ir.MakeType(g.Type.DType, ir.Dim(pages), g.Type.Shape[1], g.Type.Shape[2])
 		}
 	}
 	p.Require.Memory = p.MemoryBytes()
@@ -111,4 +127,13 @@ func partsOfPools(p *Plan) (bad []Problem) {
 		}
 	}
 	return bad
+}
+
+// PageBytes is what a page takes in all caches together; 0 for a plan without pages.
+func (p *Plan) PageBytes() int64 {
+	sum := int64(0)
+	for _, r := range p.Memory.KV {
+		sum += r.Kept.RowBytes * int64(r.Kept.Page)
+	}
+	return sum
 }

@@ -166,7 +166,7 @@ func (p *Plan) LargestCtx(memory int64) int {
 			k := r.Kept
 			rows := k.Sequences * ir.RingPositions(k.Window, p.Header.MaxRows, n+1)
 			if k.Page > 0 {
-				rows = (k.pagesAt(n+1) + 1) * k.Page
+				rows = k.pagesOf(k.pagesAt(n+1)+1, n+1) * k.Page
 			}
 			need += k.RowBytes * int64(rows)
 		}

@@ -24,11 +24,12 @@ type Kept struct {
 	Back      int   // positions that a sequence can go back from any other and still find what it sees
 	Page      int   `json:",omitempty"` // rows of a page; 0: those of a sequence lie side by side
 	Pages     int   `json:",omitempty"` // that the region has, page 0 among them, which is nobody's
+	Group     int   `json:",omitempty"` // of caches in pages: those of a group share a block table, see ir.PageGroups
 }
 
 // KeptOf returns what the plan says of a region that has so many bytes.
 func KeptOf(r ir.Region, bytes int64) *Kept {
-	k := &Kept{r.Keep.String(), r.Sequences, r.Rows, 0, r.Window, r.Back, r.Page, r.Pages}
+	k := &Kept{r.Keep.String(), r.Sequences, r.Rows, 0, r.Window, r.Back, r.Page, r.Pages, r.Group}
 	k.RowBytes = bytes / k.rows()
 	return k
 }
@@ -63,10 +64,13 @@ func (k *Kept) fits(bytes int64) bool {
 // checkPages says what is wrong with the pages of a region, if it keeps such.
 func (k *Kept) checkPages() error {
 	if k.Kind != ir.KeepPages.String() {
-		if k.Page != 0 || k.Pages != 0 {
-			return fmt.Errorf("keeps %s and has %d pages of %d rows", k.Kind, k.Pages, k.Page)
+		if k.Page != 0 || k.Pages != 0 || k.Group != 0 {
+			return fmt.Errorf("keeps %s and has %d pages of %d rows, of group %d", k.Kind, k.Pages, k.Page, k.Group)
 		}
 		return nil
+	}
+	if k.Group < 0 || k.Group >= ir.PageGroups || k.Group == ir.WindowGroup && k.Window <= 0 {
+		return fmt.Errorf("pages of group %d with a window of %d", k.Group, k.Window)
 	}
 	if err := ir.CheckPage(k.Page); err != nil {
 		return err
@@ -180,8 +184,10 @@ func checkRegions(c *checker) {
 			}
 		}
 	}
-	if k := c.plan.Paged(); k != nil && k.Pages > c.plan.MostPages() {
-		c.add("regions", "", "", "%d pages, of which sequences have, and kernels can index, %d", k.Pages, c.plan.MostPages())
+	for group := range ir.PageGroups {
+		if k := c.plan.PagedIn(group); k != nil && k.Pages > c.plan.MostPages() {
+			c.add("regions", "", "", "%d pages, of which sequences have, and kernels can index, %d", k.Pages, c.plan.MostPages())
+		}
 	}
 	c.problems = append(c.problems, partsOfPools(c.plan)...)
 }
@@ -197,7 +203,7 @@ func (k *Kept) extent() string {
 func (k Kept) String() string {
 	s := fmt.Sprintf("%s of %d sequences, %d rows of %d bytes, a window of %d, %d positions back", k.Kind, k.Sequences, k.Rows, k.RowBytes, k.Window, k.Back)
 	if k.Page > 0 {
-		s += ", " + k.extent()
+		s += fmt.Sprintf(", %s, of group %d", k.extent(), k.Group)
 	}
 	return s
 }

@@ -15,9 +15,12 @@ func (p *Plan) Rows(sequence, from, to int) []Span {
 	})
 }
 
-// PageRows lists what positions [from, to) of a page take in the caches that lie in pages.
-func (p *Plan) PageRows(page, from, to int) []Span {
+// PageRows lists what positions [from, to) of a page take in the caches of a group that lie in pages.
+func (p *Plan) PageRows(group, page, from, to int) []Span {
 	return p.cacheRows(ir.KeepPages, func(t ir.Type, k *Kept) []layout.Range {
+		if k.Group != group {
+			return nil
+		}
 		return layout.PageRows(t, page, from, to)
 	})
 }
@@ -47,20 +50,33 @@ func (p *Plan) cacheRows(kind ir.Keep, rows func(t ir.Type, k *Kept) []layout.Ra
 	return spans
 }
 
-// Paged returns what the plan says of caches that lie in pages, all of which have the same; nil if there are none.
-func (p *Plan) Paged() *Kept {
+// Paged returns what the plan says of caches that lie in pages: of those whose rows see all positions, if there are
+// some, which have the most pages. nil: no cache lies in pages.
+func (p *Plan) Paged() (most *Kept) {
 	for _, r := range p.Memory.KV {
-		if r.Kept.Page > 0 {
-			return r.Kept
+		if r.Kept.Page > 0 && (most == nil || r.Kept.Group < most.Group) {
+			most = r.Kept
 		}
 	}
-	return nil
+	return most
 }
 
-// ChangedRows returns the sequences whose rows of a block table differ in the first values of another, or an error
-// unless all of these are pages that there are: kernels follow them without a look at how many there are.
-func (p *Plan) ChangedRows(table, next []int32) ([]int, error) {
-	k := p.Paged()
+// PagedIn returns what the plan says of the caches of a group, but for their windows, which may differ: it is the
+// largest. nil: there are none.
+func (p *Plan) PagedIn(group int) *Kept {
+	var all *Kept
+	for _, r := range p.Memory.KV {
+		if k := r.Kept; k.Page > 0 && k.Group == group && (all == nil || k.Window > all.Window) {
+			all = k
+		}
+	}
+	return all
+}
+
+// ChangedRows returns the sequences whose rows of the block table of a group differ in the first values of another, or
+// an error unless all of these are pages that there are: kernels follow them without a look at how many there are.
+func (p *Plan) ChangedRows(group int, table, next []int32) ([]int, error) {
+	k := p.PagedIn(group)
 	if k == nil || len(next) > len(table) {
 		return nil, fmt.Errorf("%d values do not fit the block table, which has %d", len(next), len(table))
 	}
@@ -81,13 +97,13 @@ func (p *Plan) ChangedRows(table, next []int32) ([]int, error) {
 	return changed, nil
 }
 
-// OwnPages returns a block table by which each sequence has pages of its own, as far as there are so many; an empty one
-// for a plan without pages.
-func (p *Plan) OwnPages(pages int) ir.PageTable {
-	k := p.Paged()
+// OwnPages returns a block table of a group by which each sequence has pages of its own, as far as there are so many;
+// an empty one where there is no such group.
+func (p *Plan) OwnPages(group int) ir.PageTable {
+	k := p.PagedIn(group)
 	if k == nil {
 		return ir.PageTable{}
 	}
 	each := k.Rows / k.Page
-	return ir.PageTable{Entries: ir.OwnPages(k.Sequences, each, pages), Each: each, Page: k.Page}
+	return ir.PageTable{Entries: ir.OwnPages(k.Sequences, each, k.Pages), Each: each, Page: k.Page}
 }

@@ -52,6 +52,7 @@ func load(f *gguf.File, o Options) (*ir.Program, error) {
 	if err := m.lower(); err != nil {
 		return nil, err
 	}
+	m.sizeWindows()
 	if err := m.checkAllUsed(); err != nil {
 		return nil, err
 	}
@@ -119,8 +120,10 @@ type model struct {
 	token, pos, slot, n, out, count *ir.Value
 	weights                         map[string]*ir.Value
 
-	page, pool int       // Options.Page of several sequences, and Options.Pool
-	pages      *ir.Value // the block table, once a cache lies in pages
+	page, pool int                      // Options.Page of several sequences, and Options.Pool
+	tables     [ir.PageGroups]*ir.Value // the block tables, once a cache of the group lies in pages
+	tableOf    map[*ir.Value]*ir.Value  // that of each cache
+	window     int                      // the largest of caches in pages
 }
 
 func newModel(f *gguf.File, a *arch, o Options) (*model, error) {
@@ -157,6 +160,7 @@ func newModel(f *gguf.File, a *arch, o Options) (*model, error) {
 		},
 		b:       ir.NewBuilder(fn),
 		weights: map[string]*ir.Value{},
+		tableOf: map[*ir.Value]*ir.Value{},
 	}
 	if m.p.Slots > 1 {
 		m.page, m.pool = o.Page, o.Pool
@@ -301,17 +305,20 @@ func (m *model) unit(x *ir.Value, width int) *ir.Value {
 }
 
 // cache declares a KV cache of one layer, of which rows see a window (0: all positions). It lies in pages if there are
-// some, unless a window bounds what a sequence has there.
+// some.
 func (m *model) cache(name string, d ir.DType, width, window int) *ir.Value {
 	if m.err != nil {
 		return nil
 	}
-	if m.page == 0 || window > 0 && window < m.p.Ctx {
+	if m.page == 0 {
 		return m.p.AddGlobal(name, ir.KV, ir.MakeType(d, ir.Dim(m.p.Slots), ir.L, ir.Dim(width)))
 	}
-	each := ir.PagesOf(m.p.Ctx, m.page)
-	if m.pages == nil {
-		m.pages = m.p.AddGlobal(ir.StepPages, ir.Step, ir.MakeType(ir.I32, ir.Dim(m.p.Slots), ir.Dim(each)))
+	group, each := ir.WholeGroup, ir.PagesOf(m.p.Ctx, m.page)
+	if window > 0 && window < m.p.Ctx {
+		group, m.window = ir.WindowGroup, max(m.window, window)
+	}
+	if m.tables[group] == nil {
+		m.tables[group] = m.p.AddGlobal(ir.TableNames[group], ir.Step, ir.MakeType(ir.I32, ir.Dim(m.p.Slots), ir.Dim(each)))
 	}
 	pages := m.p.Slots * each
 	if m.pool > 0 {
@@ -319,13 +326,24 @@ func (m *model) cache(name string, d ir.DType, width, window int) *ir.Value {
 	}
 	c := m.p.AddGlobal(name, ir.KV, ir.MakeType(d, ir.Dim(pages+1), ir.Dim(m.page), ir.Dim(width)))
 	c.Layout = ir.PagesLayout
+	m.tableOf[c] = m.tables[group]
 	return c
+}
+
+// sizeWindows gives caches of a window the pages that sequences need there, once all windows are known.
+func (m *model) sizeWindows() {
+	for c, table := range m.tableOf {
+		if table == m.tables[ir.WindowGroup] {
+			s := c.Type.Shape
+			c.Type = ir.MakeType(c.Type.DType, ir.Dim(ir.WindowPages(int(s[0]), m.p.Slots, m.p.Ctx, m.window, m.page)), s[1], s[2])
+		}
+	}
 }
 
 // cached appends an op of caches, the first of which is given, with their block table where they lie in pages.
 func (m *model) cached(kind string, attrs ir.Attrs, cache *ir.Value, args ...*ir.Value) *ir.Value {
 	if m.err == nil && cache.Paged() {
-		args = append(args, m.pages)
+		args = append(args, m.tableOf[cache])
 	}
 	return m.op(kind, attrs, args...)
 }

@@ -125,9 +125,9 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 		e.overlaps = x.Overlaps()
 		e.guides = e.overlaps && plan.Program.Global(ir.StepMask) != nil
 	}
-	if k := plan.Paged(); k != nil {
-		e.pages = cache.NewPages(plan.OwnPages(k.Pages), k.Pages)
-		e.block.Pages = e.pages.Table().Entries
+	if plan.Paged() != nil {
+		e.pages = newPages(plan, e.prompts)
+		e.putTables()
 	}
 	for i := range plan.Header.Slots {
 		e.slots = append(e.slots, &slot{index: i})

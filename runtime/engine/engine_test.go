@@ -209,12 +209,17 @@ func load(p *plans.Plan, o engine.Options, slow float64, alike bool, visits []vi
 			return st, fmt.Errorf("slot %d: %+v", i, s)
 		}
 	}
-	if k := p.Paged(); k != nil {
-		held := 0
+	if p.Paged() != nil {
+		held, total := 0, 0
+		for group := range ir.PageGroups {
+			if k := p.PagedIn(group); k != nil {
+				total += k.Pages - 1
+			}
+		}
 		for _, s := range st.Slots {
 			held += s.Pages
 		}
-		if c := st.Pages; held < c.Held+c.Shared || c.Shared == 0 && held > c.Held || c.Held+c.Free != c.Total || c.Total != k.Pages-1 {
+		if c := st.Pages; held < c.Held+c.Shared || c.Shared == 0 && held > c.Held || c.Held+c.Free != c.Total || c.Total != total {
 			return st, fmt.Errorf("slots have %d pages, counts say %+v", held, c)
 		}
 	}

@@ -61,7 +61,8 @@ type fake struct {
 	states []uint64 // recurrent: hash of the rows, and nothing else is looked at
 	depth  []int    // of states
 	rings  [][]row  // by position modulo their length: what the fakeWindow last rows must be found in
-	pool   []row    // in pages: rows of all of them, one page behind the other; slots then has no rows
+	// In pages: rows of all of them, one page behind the other, by group; slots and rings then have no rows.
+	pools [ir.PageGroups][]row
 	step.Block
 	floats   map[string][]float32
 	ints     map[string][]int32
@@ -103,13 +104,20 @@ const fakeUnwritten = -1
 // toPages has the rows of a plan lie in so many pages of fakePage positions.
 func toPages(p *plans.Plan, pages int) { toPagesOf(p, fakePage, pages) }
 
-// toPagesOf has the rows of a plan lie in so many pages.
+// toPagesOf has the caches of a plan lie in so many pages. What was a ring is a cache of a window then.
 func toPagesOf(p *plans.Plan, page, pages int) {
-	r := &p.Memory.KV[0]
-	k := *r.Kept
-	k.Kind, k.Page, k.Pages, k.Rows = "pages", page, pages, ir.PagesOf(k.Rows, page)*page
-	r.Kept, r.Bytes = &k, int64(pages)*int64(page)*fakeRow
-	p.Program.Globals[0].Layout, p.Program.Globals[0].Type = ir.PagesLayout, ir.MakeType(ir.F32, ir.Dim(pages), ir.Dim(page), fakeRow/4)
+	for i := range p.Memory.KV {
+		r := &p.Memory.KV[i]
+		k := *r.Kept
+		if k.Pages = pages; k.Kind == "ring" {
+			k.Group, k.Pages = ir.WindowGroup, ir.WindowPages(pages, k.Sequences, p.Header.Ctx, fakeWindow, page)
+		}
+		k.Kind, k.Page, k.Rows = "pages", page, ir.PagesOf(p.Header.Ctx, page)*page
+		k.Back = k.Rows
+		r.Kept, r.Bytes = &k, int64(k.Pages)*int64(page)*fakeRow
+		g := p.Program.Global(r.Name)
+		g.Layout, g.Type = ir.PagesLayout, ir.MakeType(ir.F32, ir.Dim(k.Pages), ir.Dim(page), fakeRow/4)
+	}
 }
 
 // fakeRow is the bytes of a row of a cache.
@@ -152,11 +160,13 @@ func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
 func newFake(p *plans.Plan) *fake {
 	x := &fake{plan: p, slow: 1, slots: make([][]row, p.Header.Slots),
 		floats: map[string][]float32{}, ints: map[string][]int32{ir.StepOut: make([]int32, p.Header.Ring)}}
-	if k := p.Paged(); k != nil {
-		x.pool = slices.Repeat([]row{{token: fakeUnwritten}}, k.Pages*k.Page)
-		x.Pages = p.OwnPages(k.Pages).Entries
+	for group := range x.pools {
+		if k := p.PagedIn(group); k != nil {
+			x.pools[group] = slices.Repeat([]row{{token: fakeUnwritten}}, k.Pages*k.Page)
+			x.Pages[group] = p.OwnPages(group).Entries
+		}
 	}
-	if len(p.Memory.KV) > 1 {
+	if len(p.Rings(0)) > 0 {
 		x.rings = make([][]row, p.Header.Slots)
 		for i := range x.rings {
 			x.rings[i] = make([]row, fakeRing)
@@ -311,21 +321,15 @@ func (x *fake) may(e *plans.Entry, row, token int) bool {
 }
 
 func (x *fake) put(slot, pos int, r row) error {
-	if pos >= x.plan.Header.Ctx || x.pool == nil && pos > len(x.slots[slot]) {
+	if pos >= x.plan.Header.Ctx || !x.paged() && pos > len(x.slots[slot]) {
 		return fmt.Errorf("position %d of slot %d, which holds %d", pos, slot, len(x.slots[slot]))
 	}
-	if x.pool != nil {
-		at, err := x.inPool(slot, pos)
-		if err != nil {
-			return err
-		}
-		table := x.table()
-		for i, page := range table.Entries {
-			if int(page) == table.At(slot, pos) && i != slot*table.Each+pos/table.Page {
-				return fmt.Errorf("position %d of slot %d is written in page %d, which slot %d has, too", pos, slot, page, i/table.Each)
+	if x.paged() {
+		for group := range x.pools {
+			if err := x.putIn(group, slot, pos, r); err != nil {
+				return err
 			}
 		}
-		*at = r
 	} else {
 		x.slots[slot] = append(x.slots[slot][:pos], r)
 	}
@@ -344,36 +348,64 @@ func (x *fake) put(slot, pos int, r row) error {
 	return nil
 }
 
-// table is the block table.
-func (x *fake) table() ir.PageTable {
-	k := x.plan.Paged()
-	return ir.PageTable{Entries: x.Pages, Each: k.Rows / k.Page, Page: k.Page}
+// paged says that caches lie in pages.
+func (x *fake) paged() bool { return x.pools[ir.WholeGroup] != nil }
+
+// table is the block table of a group.
+func (x *fake) table(group int) ir.PageTable {
+	k := x.plan.PagedIn(group)
+	return ir.PageTable{Entries: x.Pages[group], Each: k.Rows / k.Page, Page: k.Page}
+}
+
+// putIn writes a row into a page that no other slot has.
+func (x *fake) putIn(group, slot, pos int, r row) error {
+	if x.pools[group] == nil {
+		return nil
+	}
+	at, err := x.inPool(group, slot, pos)
+	if err != nil {
+		return err
+	}
+	table := x.table(group)
+	for i, page := range table.Entries {
+		if int(page) == table.At(slot, pos) && i != slot*table.Each+pos/table.Page {
+			return fmt.Errorf("position %d of slot %d is written in page %d, which slot %d has, too", pos, slot, page, i/table.Each)
+		}
+	}
+	*at = r
+	return nil
 }
 
 // rowsTo returns the rows of a slot up to a position.
 func (x *fake) rowsTo(slot, pos int) ([]row, error) {
-	if x.pool == nil {
+	if !x.paged() {
 		return x.slots[slot][:pos+1], nil
 	}
-	x.slots[slot] = x.slots[slot][:0]
-	for p := range pos + 1 {
-		at, err := x.inPool(slot, p)
+	var err error
+	x.slots[slot], err = x.rowsIn(ir.WholeGroup, slot, 0, pos, x.slots[slot][:0])
+	return x.slots[slot], err
+}
+
+// rowsIn appends the rows of a slot in pages from a position to another, each of which it has written.
+func (x *fake) rowsIn(group, slot, first, last int, to []row) ([]row, error) {
+	for p := first; p <= last; p++ {
+		at, err := x.inPool(group, slot, p)
 		if err != nil || at.token == fakeUnwritten {
 			return nil, fmt.Errorf("position %d of slot %d, which nobody has written: %v", p, slot, err)
 		}
-		x.slots[slot] = append(x.slots[slot], *at)
+		to = append(to, *at)
 	}
-	return x.slots[slot], nil
+	return to, nil
 }
 
 // inPool returns the row of a position.
-func (x *fake) inPool(slot, pos int) (*row, error) {
-	t := x.table()
+func (x *fake) inPool(group, slot, pos int) (*row, error) {
+	t := x.table(group)
 	page := t.At(slot, pos)
-	if page <= 0 || (page+1)*t.Page > len(x.pool) {
+	if page <= 0 || (page+1)*t.Page > len(x.pools[group]) {
 		return nil, fmt.Errorf("slot %d has page %d for position %d", slot, page, pos)
 	}
-	return &x.pool[page*t.Page+pos%t.Page], nil
+	return &x.pools[group][page*t.Page+pos%t.Page], nil
 }
 
 // logits sets the logits behind a position.
@@ -390,9 +422,19 @@ func (x *fake) logits(slot, pos int, to []float32) error {
 			h = r.mix(h)
 		}
 	}
+	seen := max(0, pos+1-fakeWindow)
 	if x.rings != nil {
-		for p := max(0, pos+1-fakeWindow); p <= pos; p++ {
+		for p := seen; p <= pos; p++ {
 			h = x.rings[slot][p%fakeRing].mix(h)
+		}
+	}
+	if x.pools[ir.WindowGroup] != nil {
+		rows, err := x.rowsIn(ir.WindowGroup, slot, seen, pos, nil)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			h = r.mix(h)
 		}
 	}
 	for i := range to {
@@ -492,12 +534,13 @@ func (x *fake) Copy(_ context.Context, to, from []plans.Span) error {
 			return fmt.Errorf("%+v to %+v", f, t)
 		}
 		rows := x.plan.Header.Ctx
+		group := ir.WholeGroup
 		if t.Region == "ring" {
-			rows = fakeRing
+			rows, group = fakeRing, ir.WindowGroup
 		}
 		a, b, n := int(f.Offset/fakeRow), int(t.Offset/fakeRow), int(t.Bytes/fakeRow)
-		if x.pool != nil && t.Region == "rows" {
-			copy(x.pool[b:b+n], x.pool[a:a+n])
+		if x.paged() {
+			copy(x.pools[group][b:b+n], x.pools[group][a:a+n])
 			x.copied += n
 			continue
 		}
@@ -537,8 +580,8 @@ func (x *fake) ReadSpans(_ context.Context, spans []plans.Span, to []byte) error
 	return x.rowsOf(spans, to, func(at int, b []byte) error {
 		r := row{token: fakeUnwritten}
 		slot, pos := at/x.plan.Header.Ctx, at%x.plan.Header.Ctx
-		if x.pool != nil {
-			r = x.pool[at]
+		if x.paged() {
+			r = x.pools[ir.WholeGroup][at]
 		} else if pos < len(x.slots[slot]) {
 			r = x.slots[slot][pos]
 		}
@@ -554,8 +597,8 @@ func (x *fake) ReadSpans(_ context.Context, spans []plans.Span, to []byte) error
 func (x *fake) WriteSpans(_ context.Context, spans []plans.Span, from []byte) error {
 	return x.rowsOf(spans, from, func(at int, b []byte) error {
 		r := row{int32(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint64(b[8:])}
-		if x.pool != nil {
-			x.pool[at] = r
+		if x.paged() {
+			x.pools[ir.WholeGroup][at] = r
 			return nil
 		}
 		return x.put(at/x.plan.Header.Ctx, at%x.plan.Header.Ctx, r)

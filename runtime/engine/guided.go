@@ -45,7 +45,7 @@ func (e *Engine) mayGuide(group []*seq) bool {
 			return false
 		}
 		n := len(s.slot.tokens)
-		if e.plan.Header.Ctx-n <= 2+len(s.next) || e.pages != nil && e.pages.Lacks(s.slot.index, n, n+2) > 0 {
+		if e.plan.Header.Ctx-n <= 2+len(s.next) || e.pages != nil && e.pages.Lacks(s.slot.index, n, n+2).Sum() > 0 {
 			return false
 		}
 		if s.format != nil {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 )
@@ -80,7 +81,7 @@ func Keeps(plan *plans.Plan) error {
 	if plan.Memory.Recurrent() {
 		return fmt.Errorf("models with recurrent state are not kept over restarts")
 	}
-	if len(plan.Rings(0)) > 0 {
+	if len(plan.Rings(0)) > 0 || plan.PagedIn(ir.WindowGroup) != nil {
 		return fmt.Errorf("models whose layers see a window are not kept over restarts")
 	}
 	return nil

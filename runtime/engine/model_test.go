@@ -4,6 +4,7 @@ import (
 	"errors"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/synth"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -250,7 +252,7 @@ func TestSameBits(t *testing.T) {
 func TestFreedPages(t *testing.T) {
 	m := loadFile(t, "../../testdata/models/gopher-q4_k_m.gguf", frontend.Options{Ctx: 96, Slots: 2, KV: ir.F16, MaxRows: 16, Page: 64, Pool: 3 * 64})
 	prompt := m.encode("// path: sort/search.go\npackage sort\n")
-	own := m.plan.OwnPages(m.plan.Paged().Pages).Entries
+	own := m.plan.OwnPages(ir.WholeGroup).Entries
 	for _, table := range [][]int32{own, {3, 2, 0, 0}, {0, 0, 1, 0}, {0, 2, 0, 0}} {
 		session := runtime.NewSession(m.plan, m.exec)
 		next, err := session.Prefill(t.Context(), prompt, 0)
@@ -328,5 +330,71 @@ func TestEndOfGeneration(t *testing.T) {
 		case !ignore && (len(ids) > first+1 || !slices.Equal(ids, want[:len(ids)]) || len(ids) < first || done.Reason == engine.Length):
 			t.Errorf("%d, %v, want %d", ids, done.Reason, want[:first])
 		}
+	}
+}
+
+// TestWindowsInPages: of a model whose layers see a window, requests at once have in a pool that is too small for all
+// the answers that they have one by one in slots. Pages before a window are given back: on the host they then hold
+// NaNs.
+func TestWindowsInPages(t *testing.T) {
+	const window, slots = 70, 4
+	s, err := synth.New(synth.Shape{
+		Name: "windowed", Arch: "gpt-oss", Quant: "Q8_0", Layers: 2, Embd: 64, Vocab: 288, Ctx: 640, RopeBase: 1e4, Heads: 4, KVHeads: 2, HeadDim: 32,
+		Experts: synth.Experts{Count: 4, Used: 2, FF: 32}, Windows: synth.Windows{Size: window},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "windowed.gguf")
+	if err := s.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	o := frontend.Options{Ctx: 640, Slots: slots, KV: ir.F16, MaxRows: 48}
+	list := make([]engine.Request, 7)
+	for i := range list {
+		prompt := make([]int32, 420+10*i)
+		for at := range prompt {
+			prompt[at] = int32(1 + (at*at+at/96*(i%3))%250) // some begin alike
+		}
+		list[i] = engine.Request{Prompt: prompt, Max: 40, TopLogprobs: -1, IgnoreEOG: true, Turn: len(prompt) - 2}
+	}
+	run := func(o frontend.Options, together int) ([][]int32, engine.Stats) {
+		m := loadFile(t, path, o)
+		e := m.start(t, engine.Options{})
+		answers := make([][]int32, len(list))
+		var group errgroup.Group
+		group.SetLimit(together)
+		for i, r := range list {
+			group.Go(func() error {
+				for ev, err := range e.Generate(t.Context(), r) {
+					if err != nil {
+						return err
+					}
+					for _, tok := range ev.Tokens {
+						answers[i] = append(answers[i], tok.ID)
+					}
+				}
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		return answers, e.Stats()
+	}
+	alone, _ := run(o, 1)
+	o.Page, o.Pool = 64, 1536
+	together, st := run(o, slots)
+	for i := range list {
+		if !slices.Equal(alone[i], together[i]) {
+			t.Errorf("request %d: %d alone in slots, %d with others in pages", i, alone[i], together[i])
+		}
+	}
+	held := 0
+	for _, s := range st.Slots {
+		held += ir.PagesOf(s.Tokens, o.Page)
+	}
+	if st.CachedTokens == 0 || st.Pages.Held >= 2*held {
+		t.Errorf("%d tokens were found; %d pages of both groups are held for %d of one", st.CachedTokens, st.Pages.Held, held)
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"math"
 	"slices"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/cache"
 )
 
 // Where caches lie in pages, a sequence takes them as it grows. It is let in once there are pages for what it begins
@@ -51,29 +53,61 @@ func (e *Engine) room(s *seq, l *slot) bool {
 	}
 	need := e.pages.Need(e.first(s))
 	for _, r := range e.running {
-		if !r.started {
-			need += e.pages.Need(e.first(r))
-		} else if e.pages.Has(r.slot.index) < e.pages.Need(e.maxPositions(r)) {
-			need++
+		first := e.pages.Need(e.first(r))
+		if r.started {
+			has, most := e.pages.Has(r.slot.index), e.pages.Need(e.maxPositions(r))
+			for g := range first {
+				first[g] = min(1, max(0, most[g]-has[g]))
+			}
 		}
+		need = need.Plus(first)
 	}
 	h := e.match(s.req, l.index)
 	spare, stay := e.pages.Spare(func(slot int) bool { return e.slots[slot].seq == nil }, h.Holder, h.Pos)
-	return need-stay <= spare
+	return need.Within(spare.Plus(stay))
+}
+
+// newPages is the pool of a plan whose caches lie in pages.
+func newPages(plan *plans.Plan, p *prompts) *cache.Pages {
+	var groups [ir.PageGroups]cache.Group
+	for i := range groups {
+		if k := plan.PagedIn(i); k != nil {
+			groups[i] = cache.Group{Table: plan.OwnPages(i), Pages: k.Pages}
+			if i == ir.WindowGroup {
+				groups[i].Window, groups[i].Ahead = k.Window, p.entries[len(p.entries)-1].Rows
+			}
+		}
+	}
+	return cache.NewPages(groups)
+}
+
+// putTables has the next step read the block tables as they are.
+func (e *Engine) putTables() {
+	for i := range e.block.Pages {
+		e.block.Pages[i] = nil
+		if table := e.pages.Table(i); table.Each > 0 {
+			e.block.Pages[i] = table.Entries
+		}
+	}
 }
 
 // supply gives a sequence's slot pages of its own from what it holds up to a position, and says whether it has its slot
-// still. One that has not started only waits for another.
+// still. One that has not started only waits for another. Of caches of a window it gives back what is not seen any
+// more: neither by its next rows nor by a request that goes on where the tree has the end of its prompt, or where its
+// prompt parted from others.
 func (e *Engine) supply(s *seq, to int) (bool, error) {
 	if e.pages == nil {
 		return true, nil
 	}
 	l, n := s.slot, len(s.slot.tokens)
+	if e.pages.GiveBack(l.index, n, e.tree.At(l.index), min(s.parts, n), min(l.turn, n)) {
+		e.putTables()
+	}
 	lacks := e.pages.Lacks(l.index, n, to)
-	if lacks == 0 {
+	if lacks.Sum() == 0 {
 		return true, nil
 	}
-	for e.pages.Free() < lacks {
+	for !lacks.Within(e.pages.Free()) {
 		if idle := e.leastMissed(); idle != nil {
 			e.empty(idle)
 		} else {
@@ -87,27 +121,33 @@ func (e *Engine) supply(s *seq, to int) (bool, error) {
 		}
 		lacks = e.pages.Lacks(l.index, n, to) // pages that it shared may be its own now
 	}
-	table := e.pages.Table()
-	from := table.Entries[l.index*table.Each+n/table.Page]
-	moved := e.pages.Own(l.index, n, to)
-	e.block.Pages = table.Entries
-	if !moved {
+	var copies, from []plans.Span
+	for g, page := range e.pages.Own(l.index, n, to) {
+		if page > 0 {
+			table := e.pages.Table(g)
+			within := n % table.Page
+			copies = append(copies, e.plan.PageRows(g, table.At(l.index, n), 0, within)...)
+			from = append(from, e.plan.PageRows(g, page, 0, within)...)
+		}
+	}
+	e.putTables()
+	if len(copies) == 0 {
 		return true, nil
 	}
-	within := n % table.Page
-	return true, e.exec.Copy(context.Background(), e.plan.PageRows(table.At(l.index, n), 0, within), e.plan.PageRows(int(from), 0, within))
+	return true, e.exec.Copy(context.Background(), copies, from)
 }
 
-// places lists what positions [from, to) of a slot take in the caches that have a row for each.
+// places lists what positions [from, to) of a slot take in the caches that have a row for each, none of which is of a
+// window.
 func (e *Engine) places(slot, from, to int) []plans.Span {
 	if e.pages == nil {
 		return e.plan.Rows(slot, from, to)
 	}
 	var spans []plans.Span
-	for t := e.pages.Table(); from < to; {
+	for t := e.pages.Table(ir.WholeGroup); from < to; {
 		page := from / t.Page * t.Page
 		end := min(to, page+t.Page)
-		spans = append(spans, e.plan.PageRows(t.At(slot, from), from-page, end-page)...)
+		spans = append(spans, e.plan.PageRows(ir.WholeGroup, t.At(slot, from), from-page, end-page)...)
 		from = end
 	}
 	return spans
@@ -130,7 +170,7 @@ func (e *Engine) supplied() ([]*seq, error) {
 func (e *Engine) leastMissed() (best *slot) {
 	least, now := 0.0, e.now()
 	for _, l := range e.slots {
-		if l.seq != nil || e.pages.Has(l.index) == 0 {
+		if l.seq != nil || e.pages.Has(l.index).Sum() == 0 {
 			continue
 		}
 		loss := math.Inf(1)
@@ -159,7 +199,7 @@ func (e *Engine) victim(s *seq) *seq {
 	for _, r := range e.running {
 		if r.slot != nil && !r.ended {
 			running = append(running, r)
-			held[r.req.Owner] += e.pages.Has(r.slot.index)
+			held[r.req.Owner] += e.pages.Has(r.slot.index).Sum()
 		}
 	}
 	oldest := slices.MinFunc(running, func(a, b *seq) int {

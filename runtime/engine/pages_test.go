@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/runtime/engine"
 )
 
@@ -177,10 +178,10 @@ func TestConversations(t *testing.T) {
 				talks = 250
 			}
 			p := fakePlan(slots, ctx, k.recurrent)
-			toPagesOf(p, 64, 1+2*ctx/64)
 			if k.rings {
 				addRings(p)
 			}
+			toPagesOf(p, 64, 1+2*ctx/64)
 			x := newFake(p)
 			x.overlaps = true
 			e, err := engine.New(p, x, fakeTokenizer(), engine.Options{})
@@ -258,9 +259,52 @@ func TestConversations(t *testing.T) {
 				})
 			}
 			wait.Wait()
-			if c := e.Stats().Pages; c.Free != 0 || c.Held != c.Total {
+			all := p.Paged().Pages - 1 // of caches of a window they have fewer
+			if c := e.Stats().Pages; c.Held < all || c.Free > c.Total-all || !k.rings && c.Free > 0 {
 				t.Errorf("%s: two contexts have taken all but %d pages of %d", k.name, c.Free, c.Total)
 			}
 		})
 	}
+}
+
+// TestWindowPlaces: where caches of a window give pages back, a further turn goes on from its slot, and the third
+// conversation behind a system prompt from where the second parted from the first. All have the answers that they have
+// alone.
+func TestWindowPlaces(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := kindPlan(4, false, true, true)
+		e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		system := prompt(1, 400)
+		talk := func(history []int32, who int) engine.Request {
+			return engine.Request{Prompt: append(slices.Clone(history), prompt(who, 200)...), Max: 30, TopLogprobs: -1, IgnoreEOG: true}
+		}
+		var first result
+		for i, c := range []struct {
+			r     engine.Request
+			least int // cached tokens
+			most  int
+		}{{talk(system, 2), 0, 0}, {talk(system, 3), 0, 0}, {talk(system, 4), 256, 400}, {engine.Request{}, 512, 600}} {
+			if i == 3 {
+				c.r = talk(append(talk(system, 2).Prompt, first.tokens...), 5)
+			}
+			got := ask(context.Background(), e, c.r)
+			if i == 0 {
+				first = got
+			}
+			if n := got.done.Usage.Cached; n < c.least || n > c.most || !slices.Equal(got.tokens, alone(p, engine.Options{}, false, c.r).tokens) {
+				t.Errorf("request %d: %d tokens were found, want %d to %d; %v", i, n, c.least, c.most, got.err)
+			}
+		}
+		held, st := 0, e.Stats()
+		for _, s := range st.Slots {
+			held += ir.PagesOf(s.Tokens, p.Paged().Page)
+		}
+		if all := st.Pages.Held + st.Pages.Shared; all >= 2*held {
+			t.Errorf("%d pages of both groups for %d of positions: none of a window were given back", all, held)
+		}
+	})
 }

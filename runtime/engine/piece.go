@@ -112,7 +112,7 @@ func (e *Engine) readBehind(step *plans.Entry) error {
 		switch {
 		case s.ended || s.slot == nil || !s.reading():
 			continue
-		case !s.started || s.choosing || e.pages != nil && e.pages.Lacks(s.slot.index, len(s.slot.tokens), e.first(s)) > 0:
+		case !s.started || s.choosing || e.pages != nil && e.pages.Lacks(s.slot.index, len(s.slot.tokens), e.first(s)).Sum() > 0:
 			return nil
 		}
 		entry, n := e.prompts.step(len(s.slot.tokens), e.stop(s), s.exact)

@@ -30,7 +30,9 @@ func newTree(plan *plans.Plan, p *prompts, w cache.Watcher) *cache.Tree {
 func (e *Engine) now() float64 { return time.Since(e.stats.Started).Seconds() }
 
 // sound says whether the caches of a slot hold all that a row at pos sees.
-func (e *Engine) sound(slot, pos int) bool { return e.plan.Memory.Hold(e.slots[slot].end, pos) }
+func (e *Engine) sound(slot, pos int) bool {
+	return e.plan.Memory.Hold(e.slots[slot].end, pos) && (e.pages == nil || e.pages.Sees(slot, pos))
+}
 
 // match is what the tree has of a prompt, in slot prefer if that has it.
 func (e *Engine) match(r *Request, prefer int) cache.Hit {

@@ -23,11 +23,11 @@ var kinds = []struct {
 
 func kindPlan(slots int, recurrent, rings, pages bool) *plans.Plan {
 	p := fakePlan(slots, 1024, recurrent)
-	if pages {
-		toPages(p, 1+slots*1024/fakePage)
-	}
 	if rings {
 		addRings(p)
+	}
+	if pages {
+		toPages(p, 1+slots*1024/fakePage)
 	}
 	return p
 }

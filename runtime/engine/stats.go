@@ -131,7 +131,7 @@ func (e *Engine) publish() {
 	for i, l := range e.slots {
 		st := SlotStats{State: "idle", Tokens: len(l.tokens), Kept: e.tree.At(l.index), Decision: l.decision}
 		if e.pages != nil {
-			st.Pages = e.pages.Has(l.index)
+			st.Pages = e.pages.Has(l.index).Sum()
 		}
 		if s := l.seq; s != nil {
 			st.WaitsFor = s.waitsFor

@@ -185,8 +185,10 @@ func (x *Executor) Write(name string, data []int32) error {
 		}
 	}
 	x.dirty = true
-	if t := x.memory.table; t != nil && name == ir.StepPages {
-		return t.write(x.plan, x.memory.block, data)
+	for _, t := range x.memory.tables {
+		if name == ir.TableNames[t.group] {
+			return t.write(x.plan, x.memory.block, data)
+		}
 	}
 	copy(contents.Numbers[int32](x.memory.block[r.at:]), data)
 	for _, s := range x.seats {

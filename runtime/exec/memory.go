@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
+	"slices"
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
@@ -59,7 +60,7 @@ type memory struct {
 	step      driver.Memory         // the step block
 	block     []byte                // the step block as the host has written it
 	head      int64                 // bytes of it before the block table: they go to the device and back with every step
-	table     *table                // nil where no cache lies in pages
+	tables    []*table              // none where no cache lies in pages
 	mask      *mask                 // nil where nothing bounds choices
 	small     int64                 // bytes of the head, of ids and of candidates of entries, which come back with every step
 	back      driver.Memory         // other results; nil if there are none
@@ -240,7 +241,7 @@ func (m *memory) placeRegions(plan *plans.Plan) error {
 		return err
 	}
 	m.block = make([]byte, step)
-	m.table, m.mask = newTable(plan, m.block, m.regions[ir.StepPages].at), newMask(plan, m.regions[ir.StepMask])
+	m.tables, m.mask = newTables(plan, m.block, m.regions), newMask(plan, m.regions[ir.StepMask])
 	for _, r := range plan.Memory.Step {
 		p := m.regions[r.Name]
 		p.buf = m.step
@@ -250,7 +251,9 @@ func (m *memory) placeRegions(plan *plans.Plan) error {
 }
 
 // apart says whether a region of the step block stands behind the head, and goes to the device when it has changed.
-func apart(region string) bool { return region == ir.StepPages || region == ir.StepMask }
+func apart(region string) bool {
+	return slices.Contains(ir.TableNames[:], region) || region == ir.StepMask
+}
 
 // placeResults says where the host finds what entries give: ids and candidates behind the step block, the rest in
 // memory of its own.

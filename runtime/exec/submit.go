@@ -34,7 +34,7 @@ type replay struct {
 type seat struct {
 	up, back driver.Memory
 	patch    driver.Work               // copies the step block to the device, but for the block table
-	rows     map[int]driver.Work       // copy rows of the block table, by sequence
+	rows     map[int64]driver.Work     // copy rows of block tables, by where they are in the step block
 	masks    map[int64]driver.Work     // copy rows of the mask, by their bytes
 	fetch    map[entryPart]driver.Work // copy the ids that entries chose back, by their region, and the step block
 	stale    map[string]int64          // bytes of regions of the step block that the host has written since they were put here
@@ -45,7 +45,7 @@ type seat struct {
 
 func (x *Executor) newSeat() (*seat, error) {
 	m := x.memory
-	s := &seat{rows: map[int]driver.Work{}, masks: map[int64]driver.Work{}, fetch: map[entryPart]driver.Work{}, stale: map[string]int64{}}
+	s := &seat{rows: map[int64]driver.Work{}, masks: map[int64]driver.Work{}, fetch: map[entryPart]driver.Work{}, stale: map[string]int64{}}
 	for _, r := range x.plan.Memory.Step {
 		if !apart(r.Name) {
 			s.stale[r.Name] = r.Bytes

@@ -3,40 +3,44 @@ package exec
 import (
 	"slices"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/driver"
 	"github.com/zincc-dev/zincc/runtime/internal/contents"
 )
 
-// table is the block table of caches that lie in pages. It stands behind what else is in the step block, and no
-// submission brings it as a whole: 256 sequences of 1,024 pages have 1 MiB of it. Rows go to the device when they have
-// changed, each by a copy of its own, and never come back.
+// table is the block table of a group of caches that lie in pages. Tables stand behind what else is in the step block,
+// and no submission brings one as a whole: 256 sequences of 1,024 pages have 1 MiB of it. Rows go to the device when
+// they have changed, each by a copy of its own, and never come back.
 type table struct {
-	at   int64 // in the step block
-	row  int64 // bytes of a sequence
-	late []int // rows that the device has not, ascending
+	group int
+	at    int64 // in the step block
+	row   int64 // bytes of a sequence
+	late  []int // rows that the device has not, ascending
 }
 
-// newTable puts the table at its place, with pages of its own for each sequence, as far as there are some; nil for a
-// plan without pages.
-func newTable(plan *plans.Plan, block []byte, at int64) *table {
-	k := plan.Paged()
-	if k == nil {
-		return nil
+// newTables puts the tables at their places, with pages of its own for each sequence, as far as there are some.
+func newTables(plan *plans.Plan, block []byte, regions map[string]place) (tables []*table) {
+	for group, name := range ir.TableNames {
+		k := plan.PagedIn(group)
+		if k == nil {
+			continue
+		}
+		own := plan.OwnPages(group)
+		t := &table{group: group, at: regions[name].at, row: 4 * int64(own.Each)}
+		copy(contents.Numbers[int32](block[t.at:]), own.Entries)
+		for i := range k.Sequences {
+			t.late = append(t.late, i)
+		}
+		tables = append(tables, t)
 	}
-	own := plan.OwnPages(k.Pages)
-	copy(contents.Numbers[int32](block[at:]), own.Entries)
-	t := &table{at: at, row: 4 * int64(own.Each)}
-	for i := range k.Sequences {
-		t.late = append(t.late, i)
-	}
-	return t
+	return tables
 }
 
 // write takes the first values of the table.
 func (t *table) write(plan *plans.Plan, block []byte, data []int32) error {
 	have := contents.Numbers[int32](block[t.at:])
-	changed, err := plan.ChangedRows(have, data)
+	changed, err := plan.ChangedRows(t.group, have, data)
 	if err != nil {
 		return err
 	}
@@ -49,24 +53,23 @@ func (t *table) write(plan *plans.Plan, block []byte, data []int32) error {
 	return nil
 }
 
-// putRows adds the works that bring the device the rows of the table which it has not.
+// putRows adds the works that bring the device the rows of the tables which it has not.
 func (x *Executor) putRows(s *seat, works []driver.Work) ([]driver.Work, error) {
-	m, t := x.memory, x.memory.table
-	if t == nil {
-		return works, nil
-	}
-	for _, i := range t.late {
-		at := t.at + int64(i)*t.row
-		copy(s.up.Bytes()[at:at+t.row], m.block[at:])
-		if s.rows[i] == nil {
-			w, err := x.dev.Record(driver.Stage{Copies: []driver.Copy{{To: m.step, ToAt: at, From: s.up, FromAt: at, Bytes: t.row}}})
-			if err != nil {
-				return nil, err
+	m := x.memory
+	for _, t := range m.tables {
+		for _, i := range t.late {
+			at := t.at + int64(i)*t.row
+			copy(s.up.Bytes()[at:at+t.row], m.block[at:])
+			if s.rows[at] == nil {
+				w, err := x.dev.Record(driver.Stage{Copies: []driver.Copy{{To: m.step, ToAt: at, From: s.up, FromAt: at, Bytes: t.row}}})
+				if err != nil {
+					return nil, err
+				}
+				s.rows[at] = w
 			}
-			s.rows[i] = w
+			works = append(works, s.rows[at])
 		}
-		works = append(works, s.rows[i])
+		t.late = t.late[:0]
 	}
-	t.late = t.late[:0]
 	return works, nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	goruntime "runtime"
+	"slices"
 
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/oracle"
@@ -76,8 +77,8 @@ func (x *Executor) Write(name string, data []int32) error {
 	if len(dst) < len(data) {
 		return fmt.Errorf("region %q holds %d values, not %d", name, len(dst), len(data))
 	}
-	if name == ir.StepPages {
-		return x.writeTable(dst, data)
+	if group := slices.Index(ir.TableNames[:], name); group >= 0 {
+		return x.writeTable(group, dst, data)
 	}
 	copy(dst, data)
 	return nil

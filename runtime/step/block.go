@@ -28,17 +28,17 @@ type other struct {
 	data   *[]int32
 }
 
-func (b *Block) others() [3]other {
-	return [...]other{{ir.StepPages, &b.Pages}, {ir.StepMasked, &b.Masked}, {ir.StepMask, &b.Mask}}
+func (b *Block) others() [2 + ir.PageGroups]other {
+	return [...]other{{ir.StepPages, &b.Pages[ir.WholeGroup]}, {ir.StepWindow, &b.Pages[ir.WindowGroup]}, {ir.StepMasked, &b.Masked}, {ir.StepMask, &b.Mask}}
 }
 
 // Block is what a step is run on. The zero value has no rows.
 type Block struct {
 	Rows  []Row
 	Count int32 // ids that were chosen before; 0 but in verify: the ids of a submission begin at the start of @out
-	// Pages is the block table, where caches lie in pages and it is another than before; else nil. Executors begin with
-	// plans.Plan.OwnPages.
-	Pages []int32
+	// Pages are the block tables of the groups, where caches lie in pages and it is another than before; else nil.
+	// Executors begin with plans.Plan.OwnPages.
+	Pages [ir.PageGroups][]int32
 	// Masked and Mask are what bounds the choice of tokens (ir.StepMasked and ir.StepMask), where that is another than
 	// before; else nil. Executors begin without masks.
 	Masked, Mask []int32

@@ -135,9 +135,9 @@ func (d *dispatch) loadCache(ctx context.Context, v *ir.Value) error {
 	return nil
 }
 
-// table is the block table, of which the oracle has a copy.
-func (d *dispatch) table() ir.PageTable {
-	g := d.plan.Program.Global(ir.StepPages)
+// table is the block table of a cache, of which the oracle has a copy.
+func (d *dispatch) table(cache *ir.Value) ir.PageTable {
+	g := d.plan.Program.TableFor(cache)
 	if g == nil {
 		return ir.PageTable{}
 	}
@@ -236,9 +236,9 @@ func (d *dispatch) loadCaches(ctx context.Context) error {
 			continue
 		}
 		v := op.Args[3]
-		c := cache{value: v, source: op.Args[0]}
+		c, table := cache{value: v, source: op.Args[0]}, d.table(v)
 		for _, r := range d.step.rows {
-			c.rows = append(c.rows, d.table().Row(v, d.plan.Header.Ctx, int(r.Slot), int(r.Pos)))
+			c.rows = append(c.rows, table.Row(v, d.plan.Header.Ctx, int(r.Slot), int(r.Pos)))
 		}
 		var err error
 		if c.before, err = d.read(ctx, v, 0, len(d.machine.Floats(v))); err != nil {

@@ -152,7 +152,7 @@ func (w *watch) written(ctx context.Context, e *plans.Entry, v *ir.Value) ([]flo
 	}
 	switch v.Class {
 	case ir.KV:
-		table, err := w.table(ctx, e)
+		table, err := w.table(ctx, e, v)
 		if err != nil {
 			return nil, err
 		}
@@ -174,9 +174,9 @@ func (w *watch) written(ctx context.Context, e *plans.Entry, v *ir.Value) ([]flo
 	return data, oracle.Decode(data, v.Type.DType, raw[:v.Type.DType.Bytes(n)])
 }
 
-// table reads the block table of caches that lie in pages.
-func (w *watch) table(ctx context.Context, e *plans.Entry) (ir.PageTable, error) {
-	g := w.plan.Program.Global(ir.StepPages)
+// table reads the block table of a cache, if it lies in pages.
+func (w *watch) table(ctx context.Context, e *plans.Entry, cache *ir.Value) (ir.PageTable, error) {
+	g := w.plan.Program.TableFor(cache)
 	if g == nil {
 		return ir.PageTable{}, nil
 	}

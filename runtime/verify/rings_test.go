@@ -12,6 +12,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/plans/audit"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/host"
 	"github.com/zincc-dev/zincc/runtime/verify"
@@ -127,5 +128,52 @@ func TestRingsKeepAll(t *testing.T) {
 	}
 	if !slices.Equal(logits(48, 2), logits(128, 0)) {
 		t.Error("logits differ")
+	}
+}
+
+// TestWindowPages: in a plan with pages, caches of a window have fewer of them, of a block table of their own, also if
+// the pool grows. The checker takes it, and kernels compute what the oracle does.
+func TestWindowPages(t *testing.T) {
+	s := windowed
+	s.Ctx = 1 << 15
+	path := write(t, newShape(t, s))
+	f, err := gguf.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, to := range []string{"sm_90-cuda", "llvmpipe"} {
+		device, err := target.Lookup(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := frontend.Options{Ctx: s.Ctx, Slots: 3, KV: ir.Q8_0, MaxRows: 48, Page: 64, Pool: s.Ctx}
+		r, err := codegen.Compile(t.Context(), codegen.Source{Model: f}, codegen.Options{Target: device, Import: o, Embed: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := r.Plan
+		for _, pages := range []int{1 + s.Ctx/64, 1000} {
+			if err := plan.SetPages(pages); err != nil {
+				t.Fatal(err)
+			}
+			whole, window := plan.PagedIn(ir.WholeGroup), plan.PagedIn(ir.WindowGroup)
+			if whole.Pages != pages || window.Pages >= pages && pages > 1+s.Ctx/64 || window.Window != windowed.Windows.Size || plan.PoolBytes(pages) != plan.MemoryBytes() {
+				t.Errorf("%s: %d pages, %s and %s, %d bytes of %d", to, pages, whole, window, plan.PoolBytes(pages), plan.MemoryBytes())
+			}
+			for _, problem := range audit.Check(plan) {
+				t.Errorf("%s: %s", to, problem)
+			}
+		}
+		if to != "llvmpipe" {
+			continue
+		}
+		keepEntries(plan, "decode/4")
+		src, dev := open(t, plan)
+		if r, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{Context: 300}); err != nil {
+			t.Error(err)
+		} else if r.Failed > 0 || len(r.Results) < 10 {
+			t.Errorf("%d of %d failed, first %+v", r.Failed, len(r.Results), r.First())
+		}
 	}
 }

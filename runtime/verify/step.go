@@ -122,8 +122,10 @@ func (v *verifier) trial(e *plans.Entry, rows int) trial {
 // slots is how many sequences have places for all of their context when an executor begins.
 func (v *verifier) slots() int {
 	n := v.plan.Header.Slots
-	if k := v.plan.Paged(); k != nil {
-		n = min(n, (k.Pages-1)/(k.Rows/k.Page))
+	for group := range ir.PageGroups {
+		if k := v.plan.PagedIn(group); k != nil {
+			n = min(n, (k.Pages-1)/(k.Rows/k.Page))
+		}
 	}
 	return n
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -38,11 +40,32 @@ func (c Case) Paged() Case {
 	return c
 }
 
+var windowOf = regexp.MustCompile(`window=(\d+)`)
+
+// GivenBack is a test of Paged whose slots have no pages any more that lie before what the window of their rows sees.
+func (c Case) GivenBack() Case {
+	window, _ := strconv.Atoi(windowOf.FindStringSubmatch(c.Group)[1])
+	first := map[int]int{} // position that is kept, by slot
+	for r := range c.live() {
+		slot, at := At(c.Slot, r, 0), ir.FirstKept(At(c.Pos, r, 1), window)
+		if have, ok := first[slot]; !ok || at < have {
+			first[slot] = at
+		}
+	}
+	each := len(c.Pages) / c.Slots
+	c.Pages, c.Given = slices.Clone(c.Pages), maps.Clone(c.Given)
+	for slot, at := range first {
+		clear(c.Pages[slot*each:][:at/testPage])
+	}
+	c.Given["pages"], _ = binary.Append(nil, binary.LittleEndian, c.Pages)
+	return c
+}
+
 // holder returns the slot and the position that a row of a cache in pages holds; false if it is nobody's.
 func (c Case) holder(row int) (slot, position int, ok bool) {
 	each := len(c.Pages) / c.Slots
 	for i, page := range c.Pages {
-		if int(page) == row/testPage {
+		if page > 0 && int(page) == row/testPage {
 			return i / each, i%each*testPage + row%testPage, true
 		}
 	}
