@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/step"
 )
 
 // Profiler is an executor that can time single dispatches.
@@ -38,10 +39,10 @@ func (s *SiteTime) Add(o SiteTime) {
 	s.FLOPs += o.FLOPs
 }
 
-// Profile times one step of the entry with rows rows (0: all), behind depth
-// positions, whose content does not matter for the time. The tokens differ, so
-// they choose different experts. Prediction, bytes and operations are for full
-// rows at this depth. It returns one SiteTime for each dispatch, in order.
+// Profile times one step of the entry with rows rows (0: all), behind depth positions, whose content does not matter
+// for the time. The tokens differ, so they choose different experts. Rows of an exact entry are of as many sequences as
+// the plan holds, those of others of one. Prediction, bytes and operations are for full rows at this depth. It returns
+// one SiteTime for each dispatch, in order.
 func Profile(ctx context.Context, plan *plans.Plan, exec Executor, entry string, rows, depth, repeats int) ([]SiteTime, error) {
 	p, ok := exec.(Profiler)
 	if !ok {
@@ -77,16 +78,19 @@ func prepareStep(plan *plans.Plan, exec Executor, e *plans.Entry, rows, depth in
 	if rows < 0 || rows > e.Rows {
 		return fmt.Errorf("entry %s has %d rows, not %d", e.Name, e.Rows, rows)
 	}
-	if depth+rows > plan.Header.Ctx {
-		return fmt.Errorf("depth %d and %d rows do not fit the plan's context of %d", depth, rows, plan.Header.Ctx)
+	each := rows // of a sequence
+	if e.Exact() {
+		each = (rows + plan.Header.Slots - 1) / plan.Header.Slots
 	}
-	s := NewSession(plan, exec)
-	s.pos = depth
-	tokens, rng := make([]int32, rows), rand.New(rand.NewPCG(1, 1))
-	for i := range tokens {
-		tokens[i] = rng.Int32N(int32(plan.Header.Model.Vocab))
+	if depth+each > plan.Header.Ctx {
+		return fmt.Errorf("depth %d and %d rows do not fit the plan's context of %d", depth, each, plan.Header.Ctx)
 	}
-	return s.write(tokens)
+	var block step.Block
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range rows {
+		block.Add(rng.Int32N(int32(plan.Header.Model.Vocab)), depth+i%each, i/each)
+	}
+	return block.Store(exec)
 }
 
 // BySite adds up the dispatches of each call site, slowest first.
