@@ -38,6 +38,9 @@ func deltaKernels(s *site.Site, op *ir.Op) (list []*deltaKernel) {
 	for _, parts := range []int{4, 2, 1} {
 		k := &deltaKernel{deltaGroup: g, parts: parts}
 		k.wide = k.onLanes(s)
+		if k.manyRuns() && s.Target.BoundsRegisters() {
+			k.room = 2 * k.lanes()
+		}
 		if k.fits(s) {
 			list = append(list, k)
 		}
@@ -304,6 +307,8 @@ type deltaKernel struct {
 	*deltaGroup
 	parts int  // workgroups of a head
 	wide  bool // see deltaLanes
+	// room is the lanes of a unit that registers must suffice for: two workgroups, where there are many; 0 without bound.
+	room int
 }
 
 const (
@@ -340,8 +345,16 @@ func (k *deltaKernel) runs() int {
 	return 1
 }
 
-// block is the tokens that are prepared together.
-func (k *deltaKernel) block() int { return min(deltaBlock, k.rows.Run) }
+// block is the tokens that are prepared together. Where more sequences have rows than one has, most have one.
+func (k *deltaKernel) block() int {
+	if k.manyRuns() {
+		return 1
+	}
+	return min(deltaBlock, k.rows.Run)
+}
+
+// manyRuns reports whether a step may have more rows than one sequence has.
+func (k *deltaKernel) manyRuns() bool { return k.mixes && !k.wide && k.rows.Max > k.rows.Run }
 
 // sharedBytes is what build declares: q, k and v of a block, its results, and
 // what else it has of each token.
@@ -357,7 +370,7 @@ func (k *deltaKernel) sharedBytes() int {
 // units would idle, and not if its norm needs all of its columns.
 func (k *deltaKernel) fits(s *site.Site) bool {
 	t := s.Target
-	if k.mixes && k.rows.Run > k.block() {
+	if k.mixes && k.rows.Run > deltaBlock {
 		return false
 	}
 	if k.headDim%deltaUnit != 0 || k.headDim > deltaMax || k.parts > 1 && (k.gated != nil || k.heads*k.parts > t.Units || k.width()%(2*deltaUnit) != 0) {
@@ -377,6 +390,9 @@ func (k *deltaKernel) key() string {
 	if k.wide {
 		whole += " lanes"
 	}
+	if k.room > 0 {
+		whole += fmt.Sprintf(" room=%d", k.room)
+	}
 	if k.asks && k.write != nil && k.ringAccesses() > 1 {
 		whole += fmt.Sprintf(" ring=%d", k.ringAccesses())
 	}
@@ -389,6 +405,7 @@ func (k *deltaKernel) candidate() site.Candidate {
 		Kernel: k.key(),
 		Shape:  fmt.Sprintf("%d parts", k.parts),
 		Early:  k.asks,
+		Room:   k.room,
 		Grid:   [3]int{groups, k.runs(), 1},
 		Cover: []plans.Cover{
 			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{rows, k.width()}, Axis: []int{1, 0}},

@@ -85,6 +85,9 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			return
 		}
 		b.For(0, r.rows, k.block(), func(first kernel.Value) {
+			if k.mixes {
+				first = b.Add(r.row, first)
+			}
 			r.tokensFrom(first, func() {})
 		})
 		r.storeState()
@@ -326,7 +329,12 @@ func (r *deltaRun) tokensFrom(first kernel.Value, then func()) {
 	}
 	finish := r.finish(first, live)
 	if r.deltaKernel.rows.Run > r.block() {
-		r.fetch(b.Add(first, r.block()))
+		next := b.Add(first, r.block())
+		if r.manyRuns() {
+			b.If(b.Le(next, r.last), func() { r.fetch(next) })
+		} else {
+			r.fetch(next)
+		}
 	}
 	b.Barrier()
 	each := func() { b.For(0, live, 1, r.step) }

@@ -27,6 +27,8 @@ func TestDelta(t *testing.T) {
 		kerneltest.DeltaTest("norm decay sigmoid", "div", 256, 1, 1, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 3, Pos: []int{5}}),
 		kerneltest.DeltaTest("norm floor decay sigmoid", "mod", 64, 1, 1, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 2, Pos: []int{5}}),
 		kerneltest.DeltaTest("norm decay sigmoid gated", "div", 160, 1, 1, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 9, Pos: []int{5}}),
+		kerneltest.DeltaTest(kerneltest.DeltaAll, "mod", 64, 1, 2, kerneltest.Case{Ctx: 64, Slots: 6, Rows: 16, RunRows: 8, N: 14,
+			Pos: []int{3, 40, 41, 42, 0, 1, 5, 6, 7, 8, 9, 10, 11, 12}, Slot: []int{4, 1, 1, 1, 0, 0, 5, 5, 5, 5, 5, 5, 5, 5}}),
 	}) {
 		c.Run(t)
 		c.RunOn(t, kerneltest.Processor(t))
