@@ -241,7 +241,7 @@ func normReaders(f *ir.Func, i int, left map[*ir.Op]bool) []*ir.Group {
 		if !saw(left, g) {
 			continue
 		}
-		if !is(g, ir.MatMul) && !isExpertUp(g) {
+		if !is(g, ir.MatMul) && !isExpertUp(f, g) {
 			return nil
 		}
 		readers = append(readers, g)

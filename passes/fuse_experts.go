@@ -50,8 +50,9 @@ func only(uses map[*ir.Value][]*ir.Op, v *ir.Value, kind string) *ir.Op {
 // one for route weights, down, the sum in rank order, the shared expert's
 // gate and the residual. At many rows projections are tiles over rows sorted
 // by expert, and only GLU and sums are fused. The same holds on devices where projections stay
-// apart, if gate and up have one type. Where the device unites the rows of an expert in exact steps, down, for all rows
-// of an expert, comes before the dispatch of weights and sums.
+// apart, if gate and up have one type. Where the device unites the rows of an expert in exact steps, top-k comes before
+// all, since every part of an expert would choose for all rows, and down, for all rows of an expert, before the dispatch
+// of weights and sums.
 func fuseExperts(f *ir.Func, d Device) error {
 	apart := d.Apart
 	uses := f.Uses()
@@ -74,11 +75,13 @@ func fuseExperts(f *ir.Func, d Device) error {
 			merge(f, append([]*ir.Op{x.sum}, x.tail...)...)
 			continue
 		}
-		merge(f, slices.Concat([]*ir.Op{top}, x.up, x.biases, x.shared, x.squares)...)
+		up := slices.Concat(x.up, x.biases, x.shared, x.squares)
 		if len(x.downBias) == 0 && f.Class == ir.ExactStep && d.Kernels.Unites(f, x.down[0], x.sharedDown) {
+			merge(f, up...)
 			merge(f, slices.Concat([]*ir.Op{x.route, x.sum}, x.tail)...)
 			continue
 		}
+		merge(f, append(up, top)...)
 		group := slices.Concat([]*ir.Op{x.route}, x.down, []*ir.Op{x.sum}, x.downBias)
 		if x.sharedDown != nil {
 			group = append(group, x.sharedDown)
@@ -210,5 +213,8 @@ func (x *experts) findShared(f *ir.Func, uses map[*ir.Value][]*ir.Op) {
 	}
 }
 
-// isExpertUp reports whether g computes top-k and the experts' activations.
-func isExpertUp(g *ir.Group) bool { return g.Ops[0].Kind.Name == "topk" && len(g.Ops) > 1 }
+// isExpertUp reports whether g computes the activations of an exact step's experts, with top-k or behind it.
+func isExpertUp(f *ir.Func, g *ir.Group) bool {
+	first := g.Ops[0].Kind.Name
+	return len(g.Ops) > 1 && (first == "topk" || f.Class == ir.ExactStep && first == "expert_linear" && g.Ops[len(g.Ops)-1].Kind.Name != "expert_sum")
+}

@@ -7,30 +7,38 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
-	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/plans"
 )
 
 // expertWide computes what expertGemv does for many rows of an exact step, with the same bits: an expert's weights are
 // read once for all rows that chose it. A workgroup has a part of an expert's outputs. It looks for the expert's rows,
-// and rounds 8 of them at a time into shared memory, from where its subgroups multiply them as gemm_fixed does, each
-// with tiles of 16 outputs and all elements of a row. So nobody waits for others between tiles. Grid axis 0 has the
-// tiles of rows of the shared expert, then the experts, axis 1 the parts.
+// and takes 8 of them at a time: each of its subgroups rounds a block of them, and multiplies that with the block's
+// weights of tile after tile of 16 outputs, as gemm_fixed does. The sums of some tiles wait in shared memory until all
+// blocks have come. Where rows have few blocks, several subgroups have the same block, of different tiles. Grid axis 0
+// has the tiles of rows of the shared expert, then the experts, axis 1 the parts.
 type expertWide struct {
 	*expertGroup
 	routed, shared *projection // shared is nil if there is none
 	experts        int
 	writesIDs      bool
 	turns          int // tiles of a subgroup, one after the other
+	stages         int // blocks in a subgroup's ring, 0 if weights come to registers
 }
 
 const (
 	// wideFrom is the least number of rows for which expert_wide is considered: of 8 rows with 8 experts each, nearly
 	// all chose others.
 	wideFrom = 16
-	// wideGroups is the subgroups of a workgroup, and wideRoom the lanes of a unit that registers suffice for.
-	wideGroups, wideRoom = 8, 512
+	// wideGroups is the subgroups that a workgroup has if blocks are few, and wideMost those that it may have.
+	wideGroups, wideMost = 8, 16
+	// wideRoom is the lanes of a unit that registers suffice for.
+	wideRoom = 512
+	// wideBatch is the tiles of a subgroup whose sums wait in shared memory.
+	wideBatch = 4
+	// wideStages is the blocks in a subgroup's ring: with more, no tile comes earlier (docs/lab/experts.md).
+	wideStages = 2
 	// foundAtOnce is the rows whose scores a subgroup loads at once.
 	foundAtOnce = 4
 )
@@ -49,9 +57,9 @@ func ExpertWideCandidates(s *site.Site, g *Group) []site.Candidate {
 	return list
 }
 
-// wideTurns are the tiles that a subgroup may have, best guess first. More make workgroups whose expert has many rows
-// the last ones; with fewer, more look for the same rows and round them (docs/lab/experts.md).
-var wideTurns = []int{2, 1, 4}
+// wideTurns are the tiles that a subgroup may have, best guess first: multiples of wideBatch. More make workgroups whose
+// expert has many rows the last ones; with fewer, more look for the same rows and round them (docs/lab/experts.md).
+var wideTurns = []int{8, 16, 32}
 
 // expertWideAt returns what expert_wide makes of the group, nil if it does not compute it.
 func expertWideAt(s *site.Site, g *expertGroup) *expertWide {
@@ -79,6 +87,12 @@ func expertWideAt(s *site.Site, g *expertGroup) *expertWide {
 		return nil
 	}
 	k.experts = int(k.routed.matrices[0].value.Type.Shape[0])
+	if k.blocks() > wideMost {
+		return nil
+	}
+	if k.routed.matrices[0].format.Fixed.Spans != nil && s.Target.Copies() {
+		k.stages = wideStages
+	}
 	if k.bytes() > max(s.Target.Shared, s.Target.SharedOptIn) {
 		return nil
 	}
@@ -88,9 +102,24 @@ func expertWideAt(s *site.Site, g *expertGroup) *expertWide {
 // each is the outputs of each matrix of a tile, and outputs those of a workgroup.
 func (k *expertWide) each() int { return fixedSide / len(k.routed.matrices) }
 
-func (k *expertWide) outputs() int { return wideGroups * k.turns * k.each() }
+// beside is how many subgroups have the same block.
+func (k *expertWide) beside() int {
+	if k.gain != nil { // whose squares one of them sums
+		return 1
+	}
+	return max(1, wideGroups/k.blocks())
+}
+
+func (k *expertWide) groups() int { return k.blocks() * k.beside() }
+
+func (k *expertWide) outputs() int { return k.turns * k.beside() * k.each() }
 
 func (k *expertWide) blocks() int { return k.k / fixedBlock }
+
+// fixed is what expert_wide has of gemm_fixed.
+func (k *expertWide) fixed() gemmFixed {
+	return gemmFixed{linearGroup: k.linearGroup, fixedTile: fixedTile{groups: k.groups(), splits: 1, series: []int{1}, stages: k.stages}}
+}
 
 // parts is how many workgroups share the outputs of an expert.
 func (k *expertWide) parts() (n int) {
@@ -108,33 +137,29 @@ func (k *expertWide) sharedTiles() int {
 	return site.CeilDiv(k.rows, fixedColumns)
 }
 
-// sizes are the elements of arrays in shared memory: see expertWideShared.
-func (k *expertWide) sizes() (n fixedSizes) {
-	for _, p := range k.projects {
-		f := p.matrices[0].format.Fixed
-		if f.Super {
-			continue
-		}
-		n.totals, n.terms = k.blocks()*weight.FixedRuns*4, max(n.terms, wideGroups*weight.FixedRuns*f.Vectors()*8)
-		if f.Fine {
-			n.scales = n.totals
-		}
-	}
-	if k.gain != nil {
-		n.squares = fixedColumns * k.k / 128
-	}
+// tileSums is the pairs of sums of all blocks of a tile, and some besides, so that lanes of neighbouring tiles read
+// different banks.
+func (k *expertWide) tileSums() int { return k.blocks()*fixedSums + fixedSums/8 }
+
+// sizes are the elements of arrays in shared memory.
+func (k *expertWide) sizes() fixedSizes {
+	n := k.fixed().sharedSizes()
+	n.sums, n.rstd = 2*wideBatch*k.beside()*k.tileSums(), 0
 	return n
 }
 
 // bytes is the size of shared memory.
 func (k *expertWide) bytes() int {
-	return k.sizes().bytes() + 16*fragment.Lanes*(weight.FixedRuns+1)*k.blocks() + 4*fixedColumns*k.blocks() + 4*(2*k.rows+1)
+	return k.sizes().bytes() + 4*(2*k.rows+1) + k.stages*k.groups()*fixedSide*k.fixed().ringRow()
 }
 
 func (k *expertWide) candidate() site.Candidate {
 	key := fmt.Sprintf("expert_wide %s k=%d rows=%d of %d turns=%d room=%d%s", k.key(), k.k, k.rows, k.experts, k.turns, wideRoom, k.extent.Key())
 	if k.perSlot {
 		key += " slotwise"
+	}
+	if k.stages > 0 {
+		key += fmt.Sprintf(" stages=%d", k.stages)
 	}
 	if k.top != nil {
 		key += " top" + weighedKey(k.top)
@@ -169,18 +194,24 @@ func (k expertWide) kernel(s *site.Signature) func(b *kernel.Builder) {
 	f.declare(s)
 	return func(b *kernel.Builder) {
 		a.countRows(b)
-		b.Workgroup(wideGroups * fragment.Lanes)
+		b.Workgroup(k.groups() * fragment.Lanes)
 		rows := extent.Load(b)
-		shared := newExpertWideShared(b, &k)
+		shared, ring := k.newShared(b), newFixedRing(b, k.fixed())
 		task := func(p *projection) *expertWideTask {
 			i := slices.Index(k.projects, p)
 			r := &expertWideTask{fixedTask: &fixedTask{
-				gemmFixed: gemmFixed{linearGroup: k.linearGroup, fixedTile: fixedTile{groups: wideGroups, splits: 1}, direct: true},
-				b:         b, a: a, p: &a.projects[i], fixedShared: shared.fixed, format: p.matrices[0].format.Fixed,
-			}, expertWideShared: shared, kernel: &k}
+				gemmFixed: k.fixed(), b: b, a: a, p: &a.projects[i], fixedShared: shared, format: p.matrices[0].format.Fixed,
+			}, kernel: &k}
+			if p == k.routed {
+				r.ring = ring
+			}
 			r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
 			r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)
-			r.real = b.Bool(true)
+			r.real, r.held = b.Bool(true), r.group
+			r.own, r.member = r.group, b.U32(0)
+			if k.beside() > 1 {
+				r.own, r.member = b.Mod(r.group, k.blocks()), b.Div(r.group, k.blocks())
+			}
 			return r
 		}
 		routed := func() {
@@ -272,9 +303,16 @@ func (f *expertFinder) find(b *kernel.Builder, expert, rows kernel.Value) kernel
 
 // chosenAs returns the slot of a row that has the expert, from ids; else a number that no slot has.
 func (f *expertFinder) chosenAs(b *kernel.Builder, row, expert kernel.Value) kernel.Value {
-	slot, first := b.U32(math.MaxUint32), b.Mul(row, f.slots)
-	for i := range f.expertGroup.slots {
-		slot = b.Select(b.Eq(f.from.Load(kernel.U32, b.Add(first, i)), expert), i, slot)
+	n := f.expertGroup.slots
+	vec := site.Widest(n)
+	for n%vec != 0 {
+		vec /= 2
+	}
+	slot, first := b.U32(math.MaxUint32), b.Mul(row, n/vec)
+	for i := 0; i < n; i += vec {
+		for j, id := range lane.Elements(b, f.from.Load(kernel.U32.Vec(vec), b.Add(first, i/vec))) {
+			slot = b.Select(b.Eq(id, expert), i+j, slot)
+		}
 	}
 	return slot
 }
@@ -282,22 +320,22 @@ func (f *expertFinder) chosenAs(b *kernel.Builder, row, expert kernel.Value) ker
 // rankRows leaves in ranks, by row, how many experts come before this one in the order that op topk has: those of a
 // larger score, and of the same one, those before it.
 func (f *expertFinder) rankRows(b *kernel.Builder, ranks *kernel.Array, expert kernel.Value) {
-	each := site.CeilDiv(f.rows, wideGroups)
+	each := site.CeilDiv(f.rows, f.groups())
 	atOnce := min(each, foundAtOnce)
 	b.ForRolled(0, each, atOnce, func(from kernel.Value) {
 		var rows []kernel.Value
 		var scores []*scoreRow
 		for i := range atOnce {
-			row := b.Min(b.Add(b.Mul(b.Add(from, i), wideGroups), b.SubgroupID()), f.rows-1)
+			row := b.Add(b.Mul(b.Add(from, i), f.groups()), b.SubgroupID())
 			rows = append(rows, row)
-			scores = append(scores, loadScores(b, f.from, row, int(f.top.Args[0].Type.Last()), fragment.Lanes))
+			scores = append(scores, loadScores(b, f.from, b.Min(row, f.rows-1), int(f.top.Args[0].Type.Last()), fragment.Lanes))
 		}
 		for i, s := range scores {
 			if byWeight(f.top) {
 				s = s.weighed(f.top, f.bias)
 			}
 			rank := s.rank(expert)
-			b.If(b.SubgroupElect(), func() { ranks.Store(rows[i], rank) })
+			b.If(b.And(b.SubgroupElect(), b.Lt(rows[i], f.rows)), func() { ranks.Store(rows[i], rank) })
 		}
 	})
 }

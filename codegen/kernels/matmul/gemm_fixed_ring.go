@@ -33,8 +33,8 @@ func (k gemmFixed) rings(t *target.Target) (list []*site.Ring) {
 	return list
 }
 
-// ringVecs is the vec4 of a row in the ring: 2 more than a multiple of 4, so that lanes of neighbouring rows read
-// different banks.
+// ringVecs is the vec4 of a row in the ring, for the formats that are copied: 2 more than a multiple of 4, so that lanes
+// of neighbouring rows read different banks.
 func (k gemmFixed) ringVecs() int {
 	most := 0
 	for _, p := range k.projects {
@@ -77,7 +77,7 @@ func newFixedRing(b *kernel.Builder, k gemmFixed) *fixedRing {
 	return r
 }
 
-// ringAt is the row in the ring of the i-th tile that the lane's rows begin at.
+// ringAt is the row in the ring that the lane's rows of the i-th tile begin at.
 func (r *fixedTask) ringAt(i kernel.Operand) kernel.Value {
 	b := r.b
 	return b.Add(b.Mul(b.Add(b.Mul(b.Mod(i, r.stages), r.groups), r.group), fixedSide), r.place)
@@ -85,9 +85,15 @@ func (r *fixedTask) ringAt(i kernel.Operand) kernel.Value {
 
 // copyTile begins to copy the lane's part of the block's rows in the i-th tile.
 func (r *fixedTask) copyTile(block, i kernel.Value) {
+	r.copyBlock(r.b.Add(r.col, r.b.Mul(i, r.each())), block, i)
+}
+
+// copyBlock begins to copy the lane's part of a block of the tile whose first output of each matrix is col, to the place
+// of the ring's i-th tile.
+func (r *fixedTask) copyBlock(col, block, i kernel.Value) {
 	b, at := r.b, r.ringAt(i)
 	var some [4][]func() // copies of the first lanes of four alone, by their number; those of all at 0
-	for h, row := range r.rowsAt(b.Add(r.col, b.Mul(i, r.each())), nil) {
+	for h, row := range r.rowsAt(col, nil) {
 		buf, to := r.p.matrices[h*fixedSide/2/r.each()].Buf, b.Add(at, h*fixedSide/2)
 		spans, rest := row.Spans(block)
 		n := 0
@@ -144,7 +150,12 @@ func (r *fixedTask) turnRing(rows fixedRows, block, i, series kernel.Value) (wor
 	b.CopyGroup()
 	b.CopyWait(r.stages - 1)
 	b.SubgroupBarrier()
-	at := r.ringAt(i)
+	return r.copied(rows, block, i)
+}
+
+// copied returns the lane's words of the i-th tile, which have come.
+func (r *fixedTask) copied(rows fixedRows, block, i kernel.Value) (words [2][]kernel.Value) {
+	b, at := r.b, r.ringAt(i)
 	for h, row := range rows {
 		from := b.Add(at, h*fixedSide/2)
 		pair := func(i kernel.Value) []kernel.Value {

@@ -3,6 +3,7 @@ package matmul
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
@@ -16,6 +17,7 @@ type scoreRow struct {
 	b       *kernel.Builder
 	first   kernel.Value   // index of the lane's first score
 	experts int            // scores of the row
+	full    bool           // every lane has as many of them
 	scores  []kernel.Value // of the lane, f32; those beyond the row repeat others
 }
 
@@ -26,7 +28,7 @@ func loadScores(b *kernel.Builder, buf *kernel.Buffer, r kernel.Value, experts, 
 	for experts%vec != 0 {
 		vec /= 2
 	}
-	s := &scoreRow{b: b, first: b.Mul(b.SubgroupLane(), perLane), experts: experts}
+	s := &scoreRow{b: b, first: b.Mul(b.SubgroupLane(), perLane), experts: experts, full: experts%wave == 0}
 	accesses := experts / vec
 	row, at := b.Mul(r, accesses), b.Div(s.first, vec)
 	for i := range perLane / vec {
@@ -167,18 +169,29 @@ func (s *scoreRow) slot(i kernel.Value) kernel.Value {
 
 // rank returns how many experts come before that one: those with a larger score, of equal ones those before it.
 func (s *scoreRow) rank(expert kernel.Value) kernel.Value {
-	b := s.b
-	var keys []kernel.Value
-	own := b.U32(0)
-	for i, x := range s.scores {
-		keys = append(keys, b.Select(s.exists(i), orderedBits(b, x), 0))
-		own = b.Select(b.Eq(b.Add(s.first, i), expert), keys[i], own)
+	b, perLane := s.b, len(s.scores)
+	own, scores := b.F32(0), slices.Clone(s.scores)
+	for i, x := range scores {
+		if !s.full {
+			scores[i] = b.Select(s.exists(i), x, float32(math.NaN()))
+		}
+		own = b.Select(b.Eq(b.Mod(expert, perLane), i), x, own)
 	}
-	own = b.SubgroupMax(own)
-	before := b.U32(0)
-	for i, key := range keys {
-		ahead := b.Or(b.Gt(key, own), b.And(b.Eq(key, own), b.Lt(b.Add(s.first, i), expert)))
-		before = b.Add(before, b.Select(ahead, b.U32(1), 0))
+	own = b.SubgroupShuffle(own, b.Div(expert, perLane))
+	const one = 1 << 16 // what counts equal ones, above those that count larger ones
+	count := b.U32(0)
+	for _, x := range scores {
+		count = b.Add(count, b.Select(b.Gt(x, own), b.U32(1), 0), b.Select(b.Eq(x, own), b.U32(one), 0))
 	}
-	return b.SubgroupAdd(before)
+	before := b.Var(kernel.U32, b.SubgroupAdd(count))
+	b.If(b.Or(b.Lt(before.Get(), one), b.Ge(before.Get(), 2*one)), func() { // others have that score, too, or it is a NaN
+		count, key := b.U32(0), orderedBits(b, own)
+		for i, x := range s.scores {
+			other := b.Select(s.exists(i), orderedBits(b, x), 0)
+			ahead := b.Or(b.Gt(other, key), b.And(b.Eq(other, key), b.Lt(b.Add(s.first, i), expert)))
+			count = b.Add(count, b.Select(ahead, b.U32(1), 0))
+		}
+		before.Set(b.SubgroupAdd(count))
+	})
+	return b.And(before.Get(), one-1)
 }
