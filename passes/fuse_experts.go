@@ -51,8 +51,7 @@ func only(uses map[*ir.Value][]*ir.Op, v *ir.Value, kind string) *ir.Op {
 // gate and the residual. At many rows projections are tiles over rows sorted
 // by expert, and only GLU and sums are fused. The same holds on devices where projections stay
 // apart, if gate and up have one type. Where the device unites the rows of an expert in exact steps, top-k comes before
-// all, since every part of an expert would choose for all rows, and down, for all rows of an expert, before the dispatch
-// of weights and sums.
+// all, since every part of an expert would choose for all rows, and down comes before the dispatch of weights and sums.
 func fuseExperts(f *ir.Func, d Device) error {
 	apart := d.Apart
 	uses := f.Uses()
@@ -215,6 +214,6 @@ func (x *experts) findShared(f *ir.Func, uses map[*ir.Value][]*ir.Op) {
 
 // isExpertUp reports whether g computes the activations of an exact step's experts, with top-k or behind it.
 func isExpertUp(f *ir.Func, g *ir.Group) bool {
-	first := g.Ops[0].Kind.Name
-	return len(g.Ops) > 1 && (first == "topk" || f.Class == ir.ExactStep && first == "expert_linear" && g.Ops[len(g.Ops)-1].Kind.Name != "expert_sum")
+	first, last := g.Ops[0].Kind.Name, g.Ops[len(g.Ops)-1].Kind.Name
+	return len(g.Ops) > 1 && (first == "topk" || f.Class == ir.ExactStep && first == "expert_linear" && last != "expert_sum")
 }

@@ -57,8 +57,8 @@ func ExpertWideCandidates(s *site.Site, g *Group) []site.Candidate {
 	return list
 }
 
-// wideTurns are the tiles that a subgroup may have, best guess first: multiples of wideBatch. More make workgroups whose
-// expert has many rows the last ones; with fewer, more look for the same rows and round them (docs/lab/experts.md).
+// wideTurns are the tiles that a subgroup may have, best guess first: multiples of wideBatch. More make workgroups
+// whose expert has many rows the last ones; with fewer, more look for the same rows and round them.
 var wideTurns = []int{8, 16, 32}
 
 // expertWideAt returns what expert_wide makes of the group, nil if it does not compute it.

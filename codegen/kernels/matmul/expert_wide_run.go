@@ -93,8 +93,8 @@ func (r *expertWideTask) keep(i kernel.Value, sums [4]kernel.Value) {
 	}
 }
 
-// finishColumn adds up the sums of a column, of the tiles from turn first on, which begin at the sums-th, and stores the
-// results.
+// finishColumn adds up the sums of a column, of the tiles from turn first on, which begin at the sums-th, and stores
+// the results.
 func (r *expertWideTask) finishColumn(sums, first, column kernel.Value) {
 	b, each := r.b, r.kernel.each()
 	scale := r.columnScale(column)

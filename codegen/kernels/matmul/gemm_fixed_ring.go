@@ -33,8 +33,8 @@ func (k gemmFixed) rings(t *target.Target) (list []*site.Ring) {
 	return list
 }
 
-// ringVecs is the vec4 of a row in the ring, for the formats that are copied: 2 more than a multiple of 4, so that lanes
-// of neighbouring rows read different banks.
+// ringVecs is the vec4 of a row in the ring, for the formats that are copied: 2 more than a multiple of 4, so that
+// lanes of neighbouring rows read different banks.
 func (k gemmFixed) ringVecs() int {
 	most := 0
 	for _, p := range k.projects {
@@ -88,8 +88,8 @@ func (r *fixedTask) copyTile(block, i kernel.Value) {
 	r.copyBlock(r.b.Add(r.col, r.b.Mul(i, r.each())), block, i)
 }
 
-// copyBlock begins to copy the lane's part of a block of the tile whose first output of each matrix is col, to the place
-// of the ring's i-th tile.
+// copyBlock begins to copy the lane's part of a block of the tile whose first output of each matrix is col, to the
+// place of the ring's i-th tile.
 func (r *fixedTask) copyBlock(col, block, i kernel.Value) {
 	b, at := r.b, r.ringAt(i)
 	var some [4][]func() // copies of the first lanes of four alone, by their number; those of all at 0

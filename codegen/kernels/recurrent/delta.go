@@ -307,7 +307,7 @@ type deltaKernel struct {
 	*deltaGroup
 	parts int  // workgroups of a head
 	wide  bool // see deltaLanes
-	// room is the lanes of a unit that registers must suffice for: two workgroups, where there are many; 0 without bound.
+	// room is the lanes of a unit that registers must suffice for: two workgroups, where there are many; 0: no bound.
 	room int
 }
 
