@@ -3,17 +3,23 @@ package zincc_test
 import (
 	"bytes"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/internal/synth"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/audit"
+	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/text"
 	"github.com/zincc-dev/zincc/runtime/verify"
 )
 
@@ -214,5 +220,65 @@ func TestBadPagedPlans(t *testing.T) {
 				t.Errorf("rule %q does not refuse it: %v", c.rule, bad)
 			}
 		})
+	}
+}
+
+// TestWindowsOnLlvmpipe: of a model whose layers see a window, kernels give requests at once, behind prompts longer than
+// the window, the answers that they give them one by one, while pages before the window are taken by others.
+func TestWindowsOnLlvmpipe(t *testing.T) {
+	s, err := synth.New(synth.Shape{
+		Name: "windowed", Arch: "gpt-oss", Quant: "Q8_0", Layers: 2, Embd: 64, Vocab: 288, Ctx: 512, RopeBase: 1e4, Heads: 2, KVHeads: 1, HeadDim: 64,
+		Experts: synth.Experts{Count: 2, Used: 1, FF: 32}, Windows: synth.Windows{Size: 70},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "windowed.gguf")
+	if err := s.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	const slots = 3
+	plan, exec := openedFile(t, "llvmpipe", path, frontend.Options{Ctx: 512, Slots: slots, KV: ir.F16, MaxRows: 48, Page: 64, Pool: 1024})
+	if plan.PagedIn(ir.WindowGroup) == nil || plan.PagedIn(ir.WholeGroup) == nil {
+		t.Fatal("the plan has not both groups of caches")
+	}
+	tok, err := text.New(plan.Vocab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answers [2][slots][]int32
+	for i, together := range []int{1, slots} {
+		e, err := engine.New(plan, exec, tok, engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var group errgroup.Group
+		group.SetLimit(together)
+		for j := range answers[i] {
+			prompt := make([]int32, 320+11*j)
+			for at := range prompt {
+				prompt[at] = int32(1 + (at*at+j)%250)
+			}
+			group.Go(func() error {
+				for ev, err := range e.Generate(t.Context(), engine.Request{Prompt: prompt, Max: 24, TopLogprobs: -1, IgnoreEOG: true}) {
+					if err != nil {
+						return err
+					}
+					for _, token := range ev.Tokens {
+						answers[i][j] = append(answers[i][j], token.ID)
+					}
+				}
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		e.Close()
+	}
+	for j := range answers[0] {
+		if !slices.Equal(answers[0][j], answers[1][j]) || len(answers[0][j]) != 24 {
+			t.Errorf("request %d: %d alone, %d with others", j, answers[0][j], answers[1][j])
+		}
 	}
 }

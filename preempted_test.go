@@ -95,17 +95,23 @@ func answers(t *testing.T, plan *plans.Plan, exec runtime.Executor, together int
 // openedOn is a plan of a model of testdata, and its executor.
 func openedOn(t *testing.T, on, model string, o frontend.Options) (*plans.Plan, runtime.Executor) {
 	t.Helper()
+	return openedFile(t, on, modelPath(model), o)
+}
+
+// openedFile is a plan of a model file, and its executor.
+func openedFile(t *testing.T, on, path string, o frontend.Options) (*plans.Plan, runtime.Executor) {
+	t.Helper()
 	to, err := target.Lookup(on)
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := gguf.Open(modelPath(model))
+	f, err := gguf.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
 	plan := emit(t, f, to, o)
-	src, err := plans.OpenSource(plan, "", modelPath(model))
+	src, err := plans.OpenSource(plan, "", path)
 	if err != nil {
 		t.Fatal(err)
 	}

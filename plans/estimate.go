@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/zincc-dev/zincc/internal/table"
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // depths are the numbers of cached positions that Estimate predicts speed at.
@@ -31,6 +32,9 @@ func memoryEstimate(p *Plan) *table.Table {
 	if k := p.Paged(); k != nil {
 		all := p.PoolBytes(p.MostPages())
 		m.Add(fmt.Sprintf("KV cache, a page of %d positions", k.Page), table.Bytes(p.PageBytes()))
+		if w := p.PagedIn(ir.WindowGroup); w != nil {
+			m.Add(fmt.Sprintf("of layers with a window, %d pages", w.Pages), table.Bytes(int64(w.Pages)*p.pageBytes(ir.WindowGroup)))
+		}
 		m.Add(fmt.Sprintf("with %d pages, as here, at least", k.Pages), table.Bytes(p.MemoryBytes()))
 		m.Add(fmt.Sprintf("with %d pages, at most", p.MostPages()), table.Bytes(all))
 	}

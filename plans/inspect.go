@@ -39,6 +39,9 @@ func headerTable(p *Plan) *table.Table {
 	if k := p.Paged(); k != nil {
 		t.Add("pages of the pool", fmt.Sprintf("%d of %d positions, up to %d", k.Pages, k.Page, p.MostPages()))
 		t.Add("a page", table.Bytes(p.PageBytes()))
+		if w := p.PagedIn(ir.WindowGroup); w != nil {
+			t.Add("of layers with a window", fmt.Sprintf("%d pages of %d positions for a window of %d", w.Pages, w.Page, w.Window))
+		}
 	}
 	return t
 }

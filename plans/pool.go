@@ -130,10 +130,19 @@ func partsOfPools(p *Plan) (bad []Problem) {
 }
 
 // PageBytes is what a page takes in all caches together; 0 for a plan without pages.
-func (p *Plan) PageBytes() int64 {
-	sum := int64(0)
+func (p *Plan) PageBytes() (sum int64) {
+	for group := range ir.PageGroups {
+		sum += p.pageBytes(group)
+	}
+	return sum
+}
+
+// pageBytes is what a page takes in the caches of a group.
+func (p *Plan) pageBytes(group int) (sum int64) {
 	for _, r := range p.Memory.KV {
-		sum += r.Kept.RowBytes * int64(r.Kept.Page)
+		if r.Kept.Group == group {
+			sum += r.Kept.RowBytes * int64(r.Kept.Page)
+		}
 	}
 	return sum
 }
