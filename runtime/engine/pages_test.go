@@ -278,16 +278,16 @@ func TestWindowPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer e.Close()
-		system := prompt(1, 400)
+		system := prompt(1, 300)
 		talk := func(history []int32, who int) engine.Request {
-			return engine.Request{Prompt: append(slices.Clone(history), prompt(who, 200)...), Max: 30, TopLogprobs: -1, IgnoreEOG: true}
+			return engine.Request{Prompt: append(slices.Clone(history), prompt(who, 150)...), Max: 200, TopLogprobs: -1, IgnoreEOG: true}
 		}
 		var first result
 		for i, c := range []struct {
 			r     engine.Request
 			least int // cached tokens
 			most  int
-		}{{talk(system, 2), 0, 0}, {talk(system, 3), 0, 0}, {talk(system, 4), 256, 400}, {engine.Request{}, 512, 600}} {
+		}{{talk(system, 2), 0, 0}, {talk(system, 3), 0, 0}, {talk(system, 4), 256, 300}, {engine.Request{}, 384, 450}} {
 			if i == 3 {
 				c.r = talk(append(talk(system, 2).Prompt, first.tokens...), 5)
 			}
