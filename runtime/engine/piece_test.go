@@ -24,6 +24,7 @@ func TestPieces(t *testing.T) {
 			}
 			defer e.Close()
 			texts = make([]string, 4)
+			prefills := make([]time.Duration, len(texts))
 			var wait sync.WaitGroup
 			for i := range texts {
 				r := engine.Request{Prompt: prompt(i, 20), Max: 150, TopLogprobs: -1, IgnoreEOG: true}
@@ -37,14 +38,11 @@ func TestPieces(t *testing.T) {
 					if a.err != nil {
 						t.Errorf("request %d: %v", i, a.err)
 					}
-					texts[i] = a.text
-					if i > 1 {
-						first += a.done.Usage.Prefill
-					}
+					texts[i], prefills[i] = a.text, a.done.Usage.Prefill
 				})
 			}
 			wait.Wait()
-			idle = x.idle
+			first, idle = prefills[2]+prefills[3], x.idle
 			steps := 0
 			var last time.Time
 			for _, l := range x.log { // all of the two that answer, while prompts are read
