@@ -37,7 +37,6 @@ type ahead struct {
 	times  int
 	count  int // ids that the device had chosen before, since the host wrote the step block
 	ticket runtime.Ticket
-	began  time.Time
 }
 
 // shortAhead is how long a submission should take at least: so long that the host gets its tokens out meanwhile, and no
@@ -46,7 +45,7 @@ const shortAhead = 4 * time.Millisecond
 
 // goesAhead returns how many steps each of two submissions for a group may have, 0 if there is to be one alone.
 func (e *Engine) goesAhead(entry *plans.Entry, group []*seq, depth int) int {
-	if !e.overlaps || e.piece != nil || entry.Candidates == "" || len(group) != len(e.running) || e.somebodyWaits() {
+	if !e.overlaps || entry.Candidates == "" || len(group) != len(e.running) || e.somebodyWaits() {
 		return 0
 	}
 	times := min(runtime.Burst, e.plan.Header.Ring/(2*len(group)))
@@ -109,7 +108,6 @@ func (e *Engine) begin(a *ahead) error {
 		l.end = max(l.end, l.at)
 	}
 	var err error
-	a.began = time.Now()
 	a.ticket, err = e.exec.Submit(context.Background(), runtime.Launch{Entry: a.entry, Times: a.times})
 	return err
 }
@@ -169,9 +167,19 @@ func (e *Engine) catchUp() (more bool, err error) {
 
 // take waits for a submission and gives the sequences their tokens.
 func (e *Engine) take(a *ahead) error {
-	if err := e.wait(a.ticket, a.began, a.entry, a.pos[0], len(a.group), a.times); err != nil {
+	began := time.Now()
+	if err := e.exec.Wait(context.Background(), a.ticket); err != nil {
 		return err
 	}
+	ended := time.Now()
+	if since := ended.Sub(began); since > ended.Sub(e.taken)/2 { // else it may have ended before
+		took := min(ended.Sub(e.taken), since)
+		if a.count > 0 {
+			took = ended.Sub(e.taken)
+		}
+		e.costs.measured(a.entry, a.pos[0], len(a.group), a.times, took)
+	}
+	e.taken = ended
 	out, err := e.exec.Ints(ir.StepOut)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ func (e *Engine) burst(entry *plans.Entry, group []*seq, depth int) int {
 	e.mu.Lock()
 	waiting := len(e.waiting)
 	e.mu.Unlock()
-	if waiting > 0 || len(group) < len(e.running) {
+	if waiting > 0 || len(e.decoding) < len(e.running) || len(e.decoding) > len(group) {
 		return 1
 	}
 	n := min(runtime.Burst, e.plan.Header.Ring/len(group))

@@ -66,13 +66,12 @@ type fake struct {
 	step.Block
 	floats   map[string][]float32
 	ints     map[string][]int32
-	saved    int           // states that were not freed
-	full     bool          // there is no memory for states
-	copied   int           // rows
-	busy     time.Time     // until then
-	idle     time.Duration // between two submissions
-	free     []time.Time   // when each submission ends
-	open     int           // submissions
+	saved    int         // states that were not freed
+	full     bool        // there is no memory for states
+	copied   int         // rows
+	busy     time.Time   // until then
+	free     []time.Time // when each submission ends
+	open     int         // submissions
 	overlaps bool
 	both     int // submissions made while another was open
 	log      []launch
@@ -227,9 +226,6 @@ func (x *fake) run(l runtime.Launch) error {
 	took := e.Predict(deepest).Seconds() * float64(times) * x.slow
 	took *= 1 + x.jitter*float64(x.rand.Uint64()>>11)/(1<<53)
 	if now := time.Now(); x.busy.Before(now) {
-		if !x.busy.IsZero() {
-			x.idle += now.Sub(x.busy)
-		}
 		x.busy = now
 	}
 	x.busy = x.busy.Add(time.Duration(took * float64(time.Second)))

@@ -36,7 +36,7 @@ func (s *seq) guidable() bool {
 // mayGuide says whether the next tokens of a group are chosen within masks: if the device can, nobody could get a slot
 // and nothing is read, and each of them has room for more than one token.
 func (e *Engine) mayGuide(group []*seq) bool {
-	if !e.guides || e.piece != nil || len(group) != len(e.running) || len(group) < len(e.slots) && e.somebodyWaits() {
+	if !e.guides || len(group) != len(e.running) || len(group) < len(e.slots) && e.somebodyWaits() {
 		return false
 	}
 	formats := 0

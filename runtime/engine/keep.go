@@ -103,21 +103,22 @@ func (k *kept) names(p *prompts, owner string, prompt []int32) []string {
 }
 
 // restore takes the next piece of a prompt from what is kept, and says whether it was there.
-func (e *Engine) restore(s *seq) (ok bool, err error) {
-	if !e.isKept(s) {
-		return false, nil
-	}
+func (e *Engine) restore(s *seq) (took time.Duration, ok bool, err error) {
 	l := s.slot
 	pos := len(l.tokens)
-	i, _ := slices.BinarySearch(e.prompts.cuts, pos)
+	i, cut := slices.BinarySearch(e.prompts.cuts, pos)
+	if e.kept == nil || !s.exact || s.req.NoCache || !cut || i >= len(s.names) || e.prompts.cuts[i+1] >= len(s.req.Prompt) || !e.kept.Has(s.names[i]) {
+		return 0, false, nil
+	}
+	began := time.Now()
 	n := e.prompts.cuts[i+1] - pos
 	spans := e.places(l.index, pos, pos+n)
 	data := e.readPiece(s, i)
 	if data == nil {
-		return false, nil
+		return 0, false, nil
 	}
 	if err := e.kept.rows.WriteSpans(context.Background(), spans, data); err != nil {
-		return false, err
+		return 0, false, err
 	}
 	e.fed(s, n)
 	e.cached(s, s.from+n)
@@ -125,13 +126,7 @@ func (e *Engine) restore(s *seq) (ok bool, err error) {
 	if s.req.Reading != nil {
 		s.req.Reading(pos + n)
 	}
-	return true, nil
-}
-
-// isKept says whether the next piece of a prompt is kept.
-func (e *Engine) isKept(s *seq) bool {
-	i, cut := slices.BinarySearch(e.prompts.cuts, len(s.slot.tokens))
-	return e.kept != nil && s.exact && !s.req.NoCache && cut && i < len(s.names) && e.prompts.cuts[i+1] < len(s.req.Prompt) && e.kept.Has(s.names[i])
+	return time.Since(began), true, nil
 }
 
 // readPiece returns piece i of a prompt, nil if it is not kept, and begins to read those behind it.

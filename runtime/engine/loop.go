@@ -25,19 +25,20 @@ type loop struct {
 	costs     costs
 	recurrent bool
 	clock     int64
-	forcedRun float64      // seq.forcedRun of all
-	guided    *guided      // nil: no sequences are
-	guides    bool         // the device can choose within masks
-	host      average      // seconds from the end of a step of decoding on the device until its tokens are chosen
-	pages     *cache.Pages // that slots have; nil where caches do not lie in pages
-	short     bool         // a slot is free, and there are no pages for the next request
-	preempted int64        // sequences that gave their slots up
+	decoding  []*seq        // of the step, in memory that is used again
+	spent     time.Duration // on prompts, in this step
+	forcedRun float64       // seq.forcedRun of all
+	guided    *guided       // nil: no sequences are
+	guides    bool          // the device can choose within masks
+	host      average       // seconds from the end of a step of decoding on the device until its tokens are chosen
+	pages     *cache.Pages  // that slots have; nil where caches do not lie in pages
+	short     bool          // a slot is free, and there are no pages for the next request
+	preempted int64         // sequences that gave their slots up
 	block     step.Block
 	overlaps  bool      // the executor is runtime.Overlapping, and does
-	ahead     *ahead    // steps of decoding that are open
-	piece     *piece    // a step of a prompt that is open
-	aheads    int64     // how often something was submitted while another ran
-	taken     time.Time // when a submission was last waited for
+	ahead     *ahead    // nil: everything that is submitted was waited for
+	aheads    int64     // how often something was submitted ahead
+	taken     time.Time // when the last of these was waited for
 	read      int64     // tokens of prompts
 	generated int64
 	// Recurrent states that could not be kept, and why the last one could not.
@@ -53,7 +54,7 @@ func (e *Engine) run() {
 	defer close(e.stopped)
 	for e.prepare() {
 		if err := e.step(); err != nil {
-			e.ahead, e.guided, e.piece = nil, nil, nil
+			e.ahead, e.guided = nil, nil
 			e.fail(err)
 		}
 	}
@@ -76,7 +77,7 @@ func (e *Engine) prepare() bool {
 		closing := e.closing
 		e.mu.Unlock()
 		e.publish()
-		if len(e.running) > 0 || e.ahead != nil || e.guided != nil || e.piece != nil {
+		if len(e.running) > 0 || e.ahead != nil || e.guided != nil {
 			return true
 		}
 		if closing != nil {
@@ -178,49 +179,34 @@ func (e *Engine) step() error {
 	if e.guided != nil {
 		return e.follow()
 	}
+	e.spent = 0
 	if slices.ContainsFunc(e.running, func(s *seq) bool { return !s.ended && s.reading() }) {
 		e.tell(time.Hour) // steps of prompts may take long
 	}
-	open := e.piece
-	if err := e.readPrompts(); err != nil {
-		return err
-	}
-	if err := e.decodeAll(); err != nil {
-		return err
-	}
-	if open != nil && e.piece == open { // there was nothing else to do
-		return e.settle()
-	}
-	return nil
-}
-
-// readPrompts takes pieces of prompts, as many as the bound allows.
-func (e *Engine) readPrompts() error {
-	begun := e.piece != nil && len(e.decodable()) > 0
 	for _, s := range e.running {
-		for !s.ended && s.slot != nil && s.reading() && !s.choosing {
+		for !s.ended && s.slot != nil && s.reading() {
 			if ready, err := e.start(s); err != nil {
 				return err
 			} else if !ready {
 				break
 			}
 			entry, n := e.prompts.step(len(s.slot.tokens), e.stop(s), s.exact)
-			if begun && !e.fits(s, entry, n, sinceLast(e.decodable())+e.pending()) {
+			if e.spent > 0 && !e.fits(s, entry, n) {
 				e.waitFor()
-				return nil
+				return e.decodeAll()
 			}
 			s.waitsFor = ""
-			ok, err := e.restore(s)
+			took, ok, err := e.restore(s)
 			if err == nil && !ok {
-				err = e.prefill(s, entry, n)
+				took, err = e.prefill(s, entry, n)
 			}
 			if err != nil {
 				return err
 			}
-			begun = true
+			e.spent += took
 		}
 	}
-	return nil
+	return e.decodeAll()
 }
 
 // tell wakes the readers of tokens that will have waited for too long behind a step of that length.
@@ -235,15 +221,14 @@ func (e *Engine) tell(next time.Duration) {
 const aim = 0.95
 
 // fits says whether a step of a prompt and the next tokens of all others fit the bound, which counts from the last
-// token of the one that has waited for longest: since is how long ago that will be. If nobody waits for a token, prompts
-// have one step and no more.
-func (e *Engine) fits(s *seq, entry *plans.Entry, n int, since time.Duration) bool {
+// token of the one that has waited for longest. If nobody waits for a token, prompts have one step and no more.
+func (e *Engine) fits(s *seq, entry *plans.Entry, n int) bool {
 	decoding := e.decodable()
 	if len(decoding) == 0 {
 		return false
 	}
 	_, decode := e.costs.cover(e.prompts.decode, len(decoding), depth(decoding))
-	took := since + e.costs.most(entry, len(s.slot.tokens)) + decode
+	took := sinceLast(decoding) + e.costs.most(entry, len(s.slot.tokens)) + decode
 	host := seconds(e.host.most())
 	if len(s.slot.tokens)+n == len(s.req.Prompt) {
 		took += host // its first token is chosen
@@ -254,11 +239,8 @@ func (e *Engine) fits(s *seq, entry *plans.Entry, n int, since time.Duration) bo
 // planned is the time between two tokens that steps are planned for.
 func (e *Engine) planned() time.Duration { return time.Duration(aim * float64(e.o.ITL)) }
 
-// sinceLast is how long ago the one that has waited for longest got its last token; 0 where nobody waits.
+// sinceLast is how long ago the one that has waited for longest got its last token.
 func sinceLast(list []*seq) time.Duration {
-	if len(list) == 0 {
-		return 0
-	}
 	last := list[0].last
 	for _, s := range list {
 		if s.last.Before(last) {
@@ -278,13 +260,14 @@ func (e *Engine) stop(s *seq) int {
 }
 
 // decodable returns the sequences whose prompt is read.
-func (e *Engine) decodable() (list []*seq) {
+func (e *Engine) decodable() []*seq {
+	e.decoding = e.decoding[:0]
 	for _, s := range e.running {
 		if !s.ended && !s.reading() {
-			list = append(list, s)
+			e.decoding = append(e.decoding, s)
 		}
 	}
-	return list
+	return e.decoding
 }
 
 // finish ends a sequence for a reason of its own.

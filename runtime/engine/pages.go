@@ -249,10 +249,7 @@ func (e *Engine) putBack(s *seq) {
 		}
 	}
 	e.leave(l)
-	s.slot, s.started, s.choosing, s.waitsFor, s.next = nil, false, false, "", slices.Clone(s.answer)
-	if p := e.piece; p != nil && p.group[0] == s {
-		p.last = false
-	}
+	s.slot, s.started, s.waitsFor, s.next = nil, false, "", slices.Clone(s.answer)
 }
 
 // leave makes a slot idle. It runs under the lock.

@@ -136,12 +136,12 @@ func TestFits(t *testing.T) {
 					t.Fatalf("no bound plans for %v", c.took)
 				}
 				answering.last = time.Now().Add(-waited - time.Duration(over))
-				if have := e.fits(reading, p.entries[1], c.rows, sinceLast(e.decodable())); have != want {
+				if have := e.fits(reading, p.entries[1], c.rows); have != want {
 					t.Errorf("%d rows, %d ns more than %v: fits %t", c.rows, over, c.took, have)
 				}
 			}
 		}
-		if (&Engine{loop: loop{running: []*seq{reading}, prompts: p, costs: newCosts(plan)}}).fits(reading, p.entries[1], 48, 0) {
+		if (&Engine{loop: loop{running: []*seq{reading}, prompts: p, costs: newCosts(plan)}}).fits(reading, p.entries[1], 48) {
 			t.Error("nobody waits, and a step behind another fits")
 		}
 	})

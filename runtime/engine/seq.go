@@ -14,23 +14,22 @@ import (
 
 // seq is a request on its way.
 type seq struct {
-	req      *Request
-	ctx      context.Context
-	out      *feed
-	sampler  *sample.Sampler // nil: the device chooses
-	format   *format         // nil: the answer may be anything
-	bias     map[int32]float64
-	ends     []int32 // tokens that end the answer
-	slot     *slot
-	ending   string // why it is to end
-	ended    bool
-	started  bool    // the slot is ready for steps of the sequence
-	choosing bool    // the first token is chosen behind the piece that is open
-	exact    bool    // the slot holds what a run without cache would have written
-	from     int     // where the slot's next steps of the prompt began
-	parts    int     // where the prompt parts from what was read before
-	next     []int32 // chosen, not yet in the slot: the last one, and before it those of a forced run
-	answer   []int32
+	req     *Request
+	ctx     context.Context
+	out     *feed
+	sampler *sample.Sampler // nil: the device chooses
+	format  *format         // nil: the answer may be anything
+	bias    map[int32]float64
+	ends    []int32 // tokens that end the answer
+	slot    *slot
+	ending  string // why it is to end
+	ended   bool
+	started bool    // the slot is ready for steps of the sequence
+	exact   bool    // the slot holds what a run without cache would have written
+	from    int     // where the slot's next steps of the prompt began
+	parts   int     // where the prompt parts from what was read before
+	next    []int32 // chosen, not yet in the slot: the last one, and before it those of a forced run
+	answer  []int32
 	// forcedRun is the mean of the tokens that the format has come behind one, of late.
 	forcedRun float64
 	forced    []int32 // comes next, whatever the logits
@@ -84,10 +83,8 @@ func allowed(p sample.Params, suppressed []int32) sample.Params {
 	return p
 }
 
-// reading says that a part of the prompt is not yet in the slot, or nothing of the answer is known yet.
-func (s *seq) reading() bool {
-	return !s.started || s.choosing || len(s.slot.tokens) < len(s.req.Prompt)
-}
+// reading says that a part of the prompt is not yet in the slot.
+func (s *seq) reading() bool { return !s.started || len(s.slot.tokens) < len(s.req.Prompt) }
 
 // onHost says that the next token is chosen, or looked at, on the host.
 func (s *seq) onHost() bool {

@@ -14,6 +14,52 @@ import (
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
+// launch runs an entry on the rows of the block, times in a row, and returns how long that took. A
+// step is not interrupted: its sequences go on or end behind it.
+func (e *Engine) launch(entry *plans.Entry, depth, times int) (time.Duration, error) {
+	if err := e.block.Store(e.exec); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	err := runtime.Run(context.Background(), e.exec, entry, times)
+	took := time.Since(began)
+	if err == nil {
+		e.costs.measured(entry, depth, len(e.block.Rows), times, took)
+	}
+	return took, err
+}
+
+// prefill takes a step of a prompt, and the first token of the answer behind the last one.
+func (e *Engine) prefill(s *seq, entry *plans.Entry, n int) (time.Duration, error) {
+	l := s.slot
+	pos := len(l.tokens)
+	e.block.Reset()
+	for i, t := range s.req.Prompt[pos : pos+n] {
+		e.block.Add(t, pos+i, l.index)
+	}
+	took, err := e.launch(entry, pos, 1)
+	if err != nil {
+		return 0, err
+	}
+	e.fed(s, n)
+	e.read += int64(n)
+	if s.req.Reading != nil && len(s.answer) == 0 {
+		s.req.Reading(pos + n)
+	}
+	if s.reading() || len(s.answer) > 0 { // of one that was put back what comes next is known
+		return took, nil
+	}
+	row := 0
+	if entry.Kind == "decode" {
+		row = n - 1
+	}
+	if s.req.Max == 0 {
+		e.finish(s, Length, nil)
+		return took, nil
+	}
+	return took, e.choose(entry, []*seq{s}, []int{row})
+}
+
 // fed notes that n more tokens of a prompt are in the slot.
 func (e *Engine) fed(s *seq, n int) {
 	l := s.slot
@@ -67,7 +113,7 @@ func (e *Engine) decodeAll() error {
 		if e.mayGuide(group) && e.guidePays(entry, group) {
 			return e.guide(entry, group)
 		}
-		if err := e.decode(entry, group, depth, len(group) == len(all)); err != nil {
+		if err := e.decode(entry, group, depth); err != nil {
 			return err
 		}
 		all = all[len(group):]
@@ -75,9 +121,8 @@ func (e *Engine) decodeAll() error {
 	return nil
 }
 
-// decode feeds the chosen tokens of each sequence, as many as there are rows for, and chooses the next ones. The last
-// group is that behind which all have their tokens.
-func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int, last bool) error {
+// decode feeds the chosen tokens of each sequence, as many as there are rows for, and chooses the next ones.
+func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
 	if times := e.goesAhead(entry, group, depth); times > 0 {
 		return e.decodeAhead(entry, group, times)
 	}
@@ -89,11 +134,11 @@ func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int, last bool) 
 			e.block.Add(t, len(s.slot.tokens)+k, s.slot.index)
 		}
 	}
-	if err := e.launch(entry, depth, times, last); err != nil {
+	if _, err := e.launch(entry, depth, times); err != nil {
 		return err
 	}
 	defer func(began time.Time) { e.host.add(time.Since(began).Seconds()) }(time.Now())
-	chosen, ends, row := group[:0:0], []int(nil), 0
+	chosen, last, row := group[:0:0], []int(nil), 0
 	for i, s := range group {
 		n := rows[i]
 		row += n
@@ -102,38 +147,13 @@ func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int, last bool) 
 		s.slot.at = len(s.slot.tokens) + times - 1
 		s.slot.end = max(s.slot.end, s.slot.at)
 		if len(s.next) == 0 {
-			chosen, ends = append(chosen, s), append(ends, row-1)
+			chosen, last = append(chosen, s), append(last, row-1)
 		}
 	}
 	if times == 1 {
-		return e.choose(entry, chosen, ends)
+		return e.choose(entry, chosen, last)
 	}
-	return e.takeBurst(entry, group, ends, times)
-}
-
-// launch runs a step of decoding on the rows of the block, times in a row, and waits for the piece of a prompt before
-// it. Behind the last step of all sequences may come another piece.
-func (e *Engine) launch(entry *plans.Entry, depth, times int, last bool) error {
-	rows := len(e.block.Rows)
-	if err := e.settleFor(entry); err != nil {
-		return err
-	}
-	began, ticket, err := e.submitBlock(entry, times)
-	if err != nil {
-		return err
-	}
-	if e.piece != nil {
-		e.aheads++
-	}
-	if err := e.settle(); err != nil {
-		return err
-	}
-	if last {
-		if err := e.readBehind(entry); err != nil {
-			return err
-		}
-	}
-	return e.wait(ticket, began, entry, depth, rows, times)
+	return e.takeBurst(entry, group, last, times)
 }
 
 // share gives each sequence rows for its chosen tokens: one, and more to those that have a forced run, in the narrowest
