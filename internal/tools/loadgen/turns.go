@@ -45,9 +45,10 @@ Holds conversations through /v1/chat/completions, and prints how long their turn
 request's last byte to the first piece of the answer, so template and tokenizer count. The cases of --cases are
 
 ` + turnList() + `
-Of each case a first request, which is not measured, brings what comes before. Then come --requests turns behind it,
-each with a new message of --new tokens, one after the other; "first" is the first of them, since some servers know a
-beginning only once two prompts had it. An agent's turns are all counted, and "seconds" is what they take together.
+Of each case a first request, which is not measured, brings what comes before. Then come --requests turns, one after
+the other, each with a new message of --new tokens behind all that was said, or behind the system prompt; "first" is the
+first of them, since some servers know a beginning only once two prompts had it. How much of a prompt is read again
+depends on its length: several turns show that. An agent's turns are all counted; "seconds" is what they take together.
 Tokens are as the server counts them; "cached" are those of the last prompt that it had in its cache.
 
   loadgen turns http://127.0.0.1:8080 --cases turn-20k
@@ -62,7 +63,7 @@ The model needs a chat template, and a context of what the case says and some hu
 		var remote, asJSON bool
 		f.StringVar(&start, "start", "", "command that starts the server; split at spaces")
 		f.StringSliceVar(&o.cases, "cases", turnNames(), "cases to measure")
-		f.IntVarP(&o.requests, "requests", "r", 5, "turns to measure of each case but an agent's")
+		f.IntVarP(&o.requests, "requests", "r", 8, "turns to measure of each case but an agent's")
 		f.IntVar(&o.fresh, "new", 64, "tokens of the message that is new in a turn")
 		f.IntVarP(&o.answer, "answer", "n", 16, "tokens of an answer; an agent's are four times as long")
 		f.DurationVar(&o.limit, "time", 5*time.Minute, "longest time of a case")
@@ -201,35 +202,37 @@ func (o *turns) measure(ctx context.Context, c turnCase) error {
 	return nil
 }
 
-// behind asks for turns behind what a first request has brought.
+// behind asks for turns behind what a first request has brought: for conversations behind the same system prompt, or
+// for turns of one conversation, which goes on with each.
 func (o *turns) behind(ctx context.Context, c turnCase) (all []trace, err error) {
 	var said []message
 	if c.system > 0 {
 		said = []message{{Role: "system", Content: o.texts.of(c.system)}}
 	}
-	first := slices.Concat(said, []message{{Role: "user", Content: o.texts.of(max(c.behind, o.fresh))}})
-	t := o.client.converse(ctx, first, o.answer)
-	if t.err != nil {
-		return nil, fmt.Errorf("the first request: %w", t.err)
-	}
-	if c.behind > 0 {
-		said = append(first, message{Role: "assistant", Content: t.text})
-	}
-	if c.restart {
-		if err := o.restart(ctx); err != nil {
-			return nil, err
+	before := len(said)
+	ask := func(tokens int) (trace, error) {
+		if c.behind == 0 {
+			said = said[:before]
 		}
+		said = append(said, message{Role: "user", Content: o.texts.of(tokens)})
+		t := o.client.converse(ctx, said, o.answer)
+		said = append(said, message{Role: "assistant", Content: t.text})
+		return t, t.err
+	}
+	if _, err := ask(max(c.behind, o.fresh)); err != nil {
+		return nil, fmt.Errorf("the first request: %w", err)
 	}
 	for range o.requests {
-		t := o.client.converse(ctx, slices.Concat(said, []message{{Role: "user", Content: o.texts.of(o.fresh)}}), o.answer)
-		if t.err != nil {
-			return nil, t.err
-		}
-		if all = append(all, t); c.restart && len(all) < o.requests {
+		if c.restart {
 			if err := o.restart(ctx); err != nil {
 				return nil, err
 			}
 		}
+		t, err := ask(o.fresh)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, t)
 	}
 	return all, nil
 }

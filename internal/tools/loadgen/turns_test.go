@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,9 +112,15 @@ func TestTurnsBehind(t *testing.T) {
 	}
 	texts := map[string]bool{}
 	for i, said := range f.asked {
-		first := f.asked[i/4*4]
-		if want := 2 - i/4 + 2*(i/4)*min(1, i%4); len(said) != want || said[0].Content != first[0].Content {
-			t.Errorf("request %d has %d messages, want %d behind those of the first", i, len(said), want)
+		want, before := 2, f.asked[0][:1]
+		if i >= 4 { // the second case: one conversation
+			want, before = 1+2*(i-4), nil
+		}
+		if i > 4 {
+			before = f.asked[i-1]
+		}
+		if len(said) != want || !slices.EqualFunc(said[:len(before)], before, func(a, b message) bool { return a.Content == b.Content }) {
+			t.Errorf("request %d has %d messages, want %d, which go on from those before", i, len(said), want)
 		}
 		if last := said[len(said)-1]; last.Role != "user" || texts[last.Content] {
 			t.Errorf("request %d ends with %+v, which is not new", i, last)
