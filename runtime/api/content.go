@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -36,7 +35,8 @@ func notText(at, kind string) error {
 
 func (c *content) decode(d *decoder, raw []byte, path string) error {
 	if raw[0] == '"' {
-		return json.Unmarshal(raw, (*string)(c))
+		*c = content(unquote(raw))
+		return nil
 	}
 	if raw[0] != '[' {
 		return wrongType(path, "a string or an array of parts", raw)

@@ -37,14 +37,11 @@ func decode(raw []byte, v any, ignored func(field string)) error {
 
 // checkJSON says whether raw is one JSON value within the bounds. It takes no memory.
 func checkJSON(raw []byte) error {
-	depth, values, quoted := 0, 1, false
+	depth, values := 0, 1
 	for i := 0; i < len(raw); i++ {
 		switch c := raw[i]; {
-		case quoted && c == '\\':
-			i++
 		case c == '"':
-			quoted = !quoted
-		case quoted:
+			i = stringEnd(raw, i) - 1
 		case c == '{' || c == '[':
 			if depth++; depth > maxDepth {
 				return badParam("", "the body is nested deeper than %d", maxDepth)
@@ -93,6 +90,12 @@ func (d *decoder) value(raw []byte, v reflect.Value, path string) error {
 		return nil
 	}
 	switch v.Kind() {
+	case reflect.String:
+		if raw[0] != '"' {
+			return wrongType(path, want(v.Type()), raw)
+		}
+		v.SetString(unquote(raw))
+		return nil
 	case reflect.Pointer:
 		p := reflect.New(v.Type().Elem())
 		if err := d.value(raw, p.Elem(), path); err != nil {

@@ -128,7 +128,8 @@ func (b *bias) add(e biased, raw json.RawMessage, path string) error {
 func (p *sampling) request(m *Model, body []byte) (engine.Request, error) {
 	r := engine.Request{TopLogprobs: -1}
 	own := sampling{Params: m.Defaults}
-	if err := decode(body, &own, nil); err != nil {
+	d := decoder{ignored: func(string) {}} // of a body that was decoded before
+	if err := d.into(body, &own, ""); err != nil {
 		return r, err
 	}
 	r.Sampling = own.Params

@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"iter"
+	"strconv"
 	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // elements yields the elements of valid JSON that is an array. It copies nothing.
@@ -66,10 +69,58 @@ func parts(raw []byte) iter.Seq[[]byte] {
 
 // stringEnd is where the JSON string at i ends.
 func stringEnd(raw []byte, i int) int {
-	for i++; i < len(raw) && raw[i] != '"'; i++ {
-		if raw[i] == '\\' {
-			i++
+	quote := i // the next one, escaped or not
+	for at := i + 1; at < len(raw); {
+		if quote < at {
+			n := bytes.IndexByte(raw[at:], '"')
+			if n < 0 {
+				break
+			}
+			quote = at + n
 		}
+		n := bytes.IndexByte(raw[at:quote], '\\')
+		if n < 0 {
+			return quote + 1
+		}
+		at += n + 2
 	}
-	return min(i+1, len(raw))
+	return len(raw)
+}
+
+// escapes are what follows a backslash in JSON and stands for one byte.
+var escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
+
+// unquote returns what a string of valid JSON stands for, as encoding/json does, which looks at each byte thrice.
+func unquote(raw []byte) string {
+	raw = raw[1 : len(raw)-1]
+	n := bytes.IndexByte(raw, '\\')
+	if n < 0 {
+		return string(raw)
+	}
+	s := make([]byte, 0, len(raw))
+	for ; n >= 0; n = bytes.IndexByte(raw, '\\') {
+		s = append(s, raw[:n]...)
+		if c := escapes[raw[n+1]]; c != 0 {
+			s, raw = append(s, c), raw[n+2:]
+			continue
+		}
+		r := hexRune(raw[n:])
+		raw = raw[n+6:]
+		if utf16.IsSurrogate(r) {
+			if r = utf16.DecodeRune(r, hexRune(raw)); r != utf8.RuneError {
+				raw = raw[6:]
+			}
+		}
+		s = utf8.AppendRune(s, r)
+	}
+	return string(append(s, raw...))
+}
+
+// hexRune is the code unit that \uXXXX stands for, 0 where there is none.
+func hexRune(raw []byte) rune {
+	if len(raw) < 6 || raw[0] != '\\' || raw[1] != 'u' {
+		return 0
+	}
+	r, _ := strconv.ParseUint(string(raw[2:6]), 16, 16)
+	return rune(r)
 }

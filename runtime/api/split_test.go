@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,6 +122,29 @@ func TestGiantBodies(t *testing.T) {
 			if err != nil && (c.ok || !strings.HasPrefix(errorOf(err).Param, c.param)) {
 				t.Errorf("%.40s: %q of %v", c.body, errorOf(err).Param, err)
 			}
+		}
+	}
+}
+
+// TestUnquote compares strings with what encoding/json makes of them.
+func TestUnquote(t *testing.T) {
+	pieces := []string{"a", "é", "日", "😀", `\n`, `\"`, `\\`, `\/`, `\b\f\r\t`, `\u0041`, `\u00e9`, `\ud83d\ude00`, `\ud83d`, `\ude00`, `\ud83dx`, `\ud83d\u0041`, `\ud83d\n`, `\u0000`, "\u2028", " "}
+	rapid.Check(t, func(t *rapid.T) {
+		raw := []byte(`"` + strings.Join(rapid.SliceOf(rapid.SampledFrom(pieces)).Draw(t, "pieces"), "") + `"`)
+		var want string
+		if err := json.Unmarshal(raw, &want); err != nil {
+			t.Fatal(err)
+		}
+		if got := unquote(raw); got != want {
+			t.Fatalf("%s is %q, want %q", raw, got, want)
+		}
+		if end := stringEnd(append(slices.Clone(raw), `, "b"`...), 0); end != len(raw) {
+			t.Fatalf("%s ends at %d, want %d", raw, end, len(raw))
+		}
+	})
+	for raw, want := range map[string]int{`"`: 1, `"\`: 2, `"\"`: 3, `"a`: 2, `"\\"x`: 4} { // mostly of no valid JSON
+		if end := stringEnd([]byte(raw), 0); end != want {
+			t.Errorf("%s ends at %d, want %d", raw, end, want)
 		}
 	}
 }
