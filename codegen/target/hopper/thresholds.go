@@ -26,9 +26,9 @@ var (
 		SharedRows:       vulkanThresholds.SharedRows,
 		FourRows:         vulkanThresholds.FourRows,
 		LoadsEarly:       true, // docs/lab/cuda.md
-		// For 128 and 16 rows behind nothing, attention_coop takes 13 and 10 us, attention_wgmma 19 and 18
-		// (docs/lab/prompts.md).
-		WgmmaRows: 512,
+		// For 48, 128 and 256 rows of the 8B behind 300 positions attention_coop takes 11, 15 and 21 us,
+		// attention_wgmma 15, 16 and 17; behind 40,000 205, 398 and 786, and 103, 192 and 371.
+		WgmmaRows: 128,
 		// Only rings of 2 to 4 were measured (docs/lab/batched-decoding.md).
 		RingMost: 4,
 		// Without, a unit has one workgroup. With heads of 128, 4 and 8 rows: 10.4 us where 13.0 were, and 14.8 of
