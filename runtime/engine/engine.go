@@ -12,7 +12,8 @@
 // entries write other last bits than those of prompts. Another slot's rows are copied on the device.
 //
 // Models with recurrent state go on only where a state is kept: at the last cut within Request.Turn, where a second
-// prompt parts from a first, and every 4,096 positions.
+// prompt parts from a first, and every 4,096 positions. Models whose layers see a window, with caches in pages, go on
+// where a slot still has the pages that the next row sees: where its prompt ended, and where that parted from others.
 //
 // So a request with a seed has one answer. All this holds for one plan, device and driver, and one bound ITL.
 //
@@ -126,7 +127,7 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 		e.guides = e.overlaps && plan.Program.Global(ir.StepMask) != nil
 	}
 	if plan.Paged() != nil {
-		e.pages = newPages(plan, e.prompts)
+		e.pages = e.newPages()
 		e.putTables()
 	}
 	for i := range plan.Header.Slots {

@@ -68,13 +68,17 @@ func (e *Engine) room(s *seq, l *slot) bool {
 }
 
 // newPages is the pool of a plan whose caches lie in pages.
-func newPages(plan *plans.Plan, p *prompts) *cache.Pages {
+func (e *Engine) newPages() *cache.Pages {
+	ahead := e.stride()
+	for _, widest := range e.prompts.widest {
+		ahead = max(ahead, widest.Rows)
+	}
 	var groups [ir.PageGroups]cache.Group
 	for i := range groups {
-		if k := plan.PagedIn(i); k != nil {
-			groups[i] = cache.Group{Table: plan.OwnPages(i), Pages: k.Pages}
+		if k := e.plan.PagedIn(i); k != nil {
+			groups[i] = cache.Group{Table: e.plan.OwnPages(i), Pages: k.Pages}
 			if i == ir.WindowGroup {
-				groups[i].Window, groups[i].Ahead = k.Window, p.entries[len(p.entries)-1].Rows
+				groups[i].Window, groups[i].Ahead = k.Window, ahead
 			}
 		}
 	}
