@@ -26,7 +26,7 @@ type badPlan struct {
 
 // badPlans are changes after which a plan still reads well.
 var badPlans = []badPlan{
-	{"cover tiles doubled and the grid halved, in dispatch and call", "derived", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+	{"cover tiles doubled and the grid halved, in dispatch and call", "reproduced", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
 		axis := slices.IndexFunc(d.Grid[:], func(n int) bool { return n%2 == 0 })
 		if axis < 0 || slices.ContainsFunc(d.Cover, func(c plans.Cover) bool { return slices.Contains(c.Joined, axis) || len(c.First) > 0 }) {
 			return false
@@ -42,8 +42,8 @@ var badPlans = []badPlan{
 		}
 		return true
 	})},
-	{"k and v swapped in dispatch and call", "derived", swapArgs("kv", "k", "v")},
-	{"two weights swapped in dispatch and call", "derived", swapWeights},
+	{"k and v swapped in dispatch and call", "reproduced", swapArgs("kv", "k", "v")},
+	{"two weights swapped in dispatch and call", "reproduced", swapWeights},
 	{"the name of a candidate of another order in a call", "exact", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
 		for _, other := range p.Program.Funcs[0].Groups {
 			if other.Call.Candidate != g.Call.Candidate {
@@ -53,11 +53,11 @@ var badPlans = []badPlan{
 		}
 		return false
 	})},
-	{"the name of another candidate of that order in a call", "derived", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+	{"the name of another candidate of that order in a call", "reproduced", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
 		g.Call.Candidate += ", early"
 		return true
 	})},
-	{"a constant changed in pipeline and call", "derived", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+	{"a constant changed in pipeline and call", "reproduced", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
 		pl := &p.Pipelines[d.Pipeline]
 		if len(pl.Consts) == 0 || pl.Consts[0].Name == "workgroup" {
 			return false
@@ -92,7 +92,7 @@ var badPlans = []badPlan{
 		}
 		return false
 	}},
-	{"rows of different sequences, of which the call says nothing", "derived", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
+	{"rows of different sequences, of which the call says nothing", "reproduced", eachDispatch(func(p *plans.Plan, d *plans.Dispatch, g *ir.Group) bool {
 		d.Mixes = !d.Mixes
 		return true
 	})},
@@ -320,10 +320,10 @@ func goodPlanOf(t *testing.T, name string, o frontend.Options) *plans.Plan {
 	}
 	defer f.Close()
 	plan := emit(t, f, on, o)
-	if err := codegen.Derivable(plan); err != nil {
+	if err := codegen.Reproducible(plan); err != nil {
 		t.Fatal(err)
 	}
-	derived, err := codegen.CheckDerived(t.Context(), plan)
+	derived, err := codegen.CheckReproduced(t.Context(), plan)
 	if bad := append(audit.Check(plan), derived...); err != nil || len(bad) > 0 {
 		t.Fatal(bad, err)
 	}
@@ -348,7 +348,7 @@ func TestBadPlans(t *testing.T) {
 			}
 			bad := audit.Check(p)
 			if len(bad) == 0 { // as the command does
-				if bad, err = codegen.CheckDerived(t.Context(), p); err != nil {
+				if bad, err = codegen.CheckReproduced(t.Context(), p); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -402,8 +402,8 @@ func TestBadLayout(t *testing.T) {
 	if !relayout(plan, "rows16", "planes") {
 		t.Fatal("nothing to change")
 	}
-	bad, err := codegen.CheckDerived(t.Context(), plan)
-	if err != nil || !slices.ContainsFunc(bad, func(b plans.Problem) bool { return b.Rule == "derived" }) {
+	bad, err := codegen.CheckReproduced(t.Context(), plan)
+	if err != nil || !slices.ContainsFunc(bad, func(b plans.Problem) bool { return b.Rule == "reproduced" }) {
 		t.Errorf("%v, %v", bad, err)
 	}
 }

@@ -129,7 +129,7 @@ func orderRows() []string {
 
 func ruleRows() []string {
 	rows := header("rule", "what it proves")
-	for _, r := range append(audit.Rules(), codegen.DerivedRule) {
+	for _, r := range append(audit.Rules(), codegen.ReproducedRule) {
 		rows = append(rows, row(r.Name, r.Doc))
 	}
 	return rows

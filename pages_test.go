@@ -176,7 +176,7 @@ func TestBadPagedPlans(t *testing.T) {
 			}
 			p.Require.Memory = p.MemoryBytes()
 		}},
-		{"a kernel of other pages", "derived", "", func(p *plans.Plan) {
+		{"a kernel of other pages", "reproduced", "", func(p *plans.Plan) {
 			for i := range p.Pipelines {
 				for j := range p.Pipelines[i].Consts {
 					if k := &p.Pipelines[i].Consts[j]; k.Name == "page" {
@@ -212,7 +212,7 @@ func TestBadPagedPlans(t *testing.T) {
 			c.change(p)
 			bad := audit.Check(p)
 			if len(bad) == 0 { // as the command does
-				if bad, err = codegen.CheckDerived(t.Context(), p); err != nil {
+				if bad, err = codegen.CheckReproduced(t.Context(), p); err != nil {
 					t.Fatal(err)
 				}
 			}

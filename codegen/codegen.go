@@ -106,8 +106,8 @@ func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) (chosen
 			Run: func(p *ir.Program) error { return splitDelta(p, t) }},
 		passes.Pass{Name: "ApplyWants", Doc: "families of kernels say what they need around a group, and the program changes accordingly: inputs of projections and attention are rounded to f16 or fixed point, inputs of prompts are laid out in tiles, split-K products get a workspace. Roundings so are ops, which the oracle computes alike", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return applyWants(p, t) }},
-		passes.Pass{Name: "ProjectBeside", Doc: "in a step of one row a delta rule leaves most units idle. Its dispatch also computes the projection of the gate, taken from the dispatch before. The gated norm moves on to the projection that reads it", Stage: ir.Specialize,
-			Run: func(p *ir.Program) error { return projectBeside(p, t) }},
+		passes.Pass{Name: "FuseHorizontally", Doc: "in a step of one row a delta rule leaves most units idle. Its dispatch also computes the projection of the gate, taken from the dispatch before. The gated norm moves on to the projection that reads it", Stage: ir.Specialize,
+			Run: func(p *ir.Program) error { return fuseHorizontally(p, t) }},
 		passes.Pass{Name: "SelectKernels", Doc: "every dispatch gets a candidate, which is a kernel with its constants and grid: the one that was measured or predicted to be best at such a site, else the best guess. All widths of a decode entry get candidates that add in one order, so that rows have the same bits", Stage: ir.Specialize,
 			Run: func(p *ir.Program) (err error) { calls, err = choose(p); return err }},
 	)

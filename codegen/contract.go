@@ -12,9 +12,9 @@ import (
 
 // Contracts returns a table for each kernel at the call sites whose names contain part, in one entry
 // or, if entry is empty, in all. A table lists the kernel's signature as the family declares it. It fails for
-// plans that this compiler cannot emit again (see Derivable); host plans have no tables.
+// plans that this compiler cannot emit again (see Reproducible); host plans have no tables.
 func Contracts(p *plans.Plan, entry, part string) ([]*table.Table, error) {
-	if err := Derivable(p); err != nil {
+	if err := Reproducible(p); err != nil {
 		return nil, err
 	}
 	t, err := target.OfPlan(&p.Header)

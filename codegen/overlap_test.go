@@ -38,7 +38,7 @@ func TestPatience(t *testing.T) {
 	if r.Plan.Program, err = ir.Parse(ir.Print(r.Plan.Program)); err != nil {
 		t.Fatal(err)
 	}
-	if problems, err := codegen.CheckDerived(t.Context(), r.Plan); err != nil || len(problems) > 0 {
+	if problems, err := codegen.CheckReproduced(t.Context(), r.Plan); err != nil || len(problems) > 0 {
 		t.Error(problems, err)
 	}
 	code := func(d *plans.Dispatch) string {

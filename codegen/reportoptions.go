@@ -36,7 +36,7 @@ func ReportOptions(ctx context.Context, p *plans.Plan, path, model string, t *ta
 		r.note("What is known of target %s is not here: there are no roofs and no passes.", p.Header.Target)
 		return r.Options, nil
 	}
-	if err := Derivable(p); err != nil {
+	if err := Reproducible(p); err != nil {
 		r.note("Candidates of call sites are not shown: %v.", err)
 	} else {
 		r.Candidates = Offered(p.Program, t)

@@ -52,8 +52,8 @@ type checked struct {
 	Dispatches int             `json:"dispatches"`
 	Rules      int             `json:"rules"`
 	Problems   []plans.Problem `json:"problems"`
-	// Derived: this compiler makes the same plan, so it may run here.
-	Derived bool `json:"derived"`
+	// Reproduced: this compiler makes the same plan, so it may run here.
+	Reproduced bool `json:"reproduced"`
 	// Unrecorded says why that is not on record.
 	Unrecorded string `json:"unrecorded,omitempty"`
 }
@@ -69,16 +69,16 @@ func check(ctx context.Context, path string, asJSON bool) error {
 	for _, e := range p.Entries {
 		c.Dispatches += len(e.Dispatches)
 	}
-	open := codegen.Derivable(p) // why it cannot be derived
+	open := codegen.Reproducible(p) // why it cannot be reproduced
 	if len(c.Problems) == 0 && open == nil {
 		bar, _ := watch("comparing with what this compiler makes")
-		c.Problems, open = codegen.CheckDerived(ctx, p)
+		c.Problems, open = codegen.CheckReproduced(ctx, p)
 		if bar.Done(); ctx.Err() != nil {
 			return ctx.Err()
 		}
 		c.Rules++
 	}
-	if c.Derived = len(c.Problems) == 0 && open == nil; c.Derived {
+	if c.Reproduced = len(c.Problems) == 0 && open == nil; c.Reproduced {
 		err := trust.Add(c.SHA256)
 		switch {
 		case err != nil && asJSON:

@@ -89,7 +89,7 @@ func siteTables(p *plans.Plan, entry, site string) ([]*table.Table, error) {
 		return nil, err
 	}
 	tables := []*table.Table{one}
-	if err := codegen.Derivable(p); err != nil {
+	if err := codegen.Reproducible(p); err != nil {
 		fmt.Fprintf(cli.Stderr, "zincc: candidates and the signatures of kernels are not shown: %v\n", err)
 		return tables, nil
 	}

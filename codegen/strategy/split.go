@@ -91,10 +91,10 @@ func ArgmaxParts(logits int, t *target.Target) int {
 	return max(1, min(logits/cmp.Or(t.ArgmaxPart, argmaxSplit), maxSplits))
 }
 
-// Besides reports whether a delta rule of one row, of so many heads, has the projection of its gate beside it: where
-// the rule leaves half of the units or more. That was measured through CUDA only, of 32 heads on 132 units
+// FusesHorizontally reports whether a delta rule of one row, of so many heads, has the projection of its gate beside
+// it: where the rule leaves half of the units or more. That was measured through CUDA only, of 32 heads on 132 units
 // (docs/lab/hybrids.md).
-func Besides(t *target.Target, heads int) bool { return t.Overlaps() && 2*heads <= t.Units }
+func FusesHorizontally(t *target.Target, heads int) bool { return t.Overlaps() && 2*heads <= t.Units }
 
 // codedBytes is what a weight of few bits takes in memory, as Q4_K has it.
 const codedBytes = 144.0 / 256

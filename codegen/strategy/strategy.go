@@ -22,7 +22,7 @@ func Candidates(s *kernels.Site) []kernels.Candidate { return Rank(s, kernels.Ca
 // order of their table.
 func Rank(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate {
 	offers = slices.DeleteFunc(offers, func(c kernels.Candidate) bool {
-		return tooFew(s.Target, c.Family, c.Rows) || tooWide(s, &c) || c.Ring != nil && c.Ring.Stages != ringStages(s.Target, c.Ring) ||
+		return tooFew(s.Target, c.Family, c.Rows) || tooWide(s, &c) || c.Staging != nil && c.Staging.Tiles != stagedTiles(s.Target, c.Staging) ||
 			c.Kept > keptElements && s.Target.AMD == nil || c.Timed && !s.Target.Thresholds.Timed
 	})
 	if s.Target.CUDA == 0 { // of these only that backend's were measured
@@ -50,21 +50,22 @@ func tooWide(s *kernels.Site, c *kernels.Candidate) bool {
 }
 
 const (
-	// ringSubgroups is the number of subgroups for which a unit has registers, of workgroups with a ring.
-	ringSubgroups = 16
+	// stagedSubgroups is the number of subgroups for which a unit has registers, of workgroups with a staging buffer.
+	stagedSubgroups = 16
 	// driverShared is the bytes of shared memory that CUDA takes for each workgroup.
 	driverShared = 1 << 10
 )
 
-// ringStages returns the tiles of the longest ring for which a unit holds as many workgroups as its registers allow. It
-// bounds shared memory by what is fast and the ring by what was measured; where nothing was, there is no ring.
-func ringStages(t *target.Target, r *site.Ring) int {
+// stagedTiles returns the tiles of the longest staging buffer for which a unit holds as many workgroups as its
+// registers allow. It bounds shared memory by what is fast and the tiles by what was measured; where nothing was, there
+// is none.
+func stagedTiles(t *target.Target, r *site.Staging) int {
 	shared := t.SharedOptIn
 	if t.SharedFast > 0 {
 		shared = min(shared, t.SharedFast)
 	}
-	workgroups := max(1, ringSubgroups/r.Subgroups)
-	return min(t.Thresholds.RingMost, (shared/workgroups-driverShared-r.Besides)/r.Bytes)
+	workgroups := max(1, stagedSubgroups/r.Subgroups)
+	return min(t.Thresholds.StagedTiles, (shared/workgroups-driverShared-r.Besides)/r.Bytes)
 }
 
 // tooShort reports whether expert_down would round x to fixed point for rows of which a lane has one unit, so that it

@@ -283,9 +283,9 @@ func TestDecodeSplits(t *testing.T) {
 	}
 }
 
-// TestRings holds which ring of gemm_fixed stays: the longest of at most four tiles of which a unit holds as many
-// workgroups as its registers allow, in as much shared memory as is fast.
-func TestRings(t *testing.T) {
+// TestStaging holds which staging buffer of gemm_fixed stays: the longest of at most four tiles of which a unit holds
+// as many workgroups as its registers allow, in as much shared memory as is fast.
+func TestStaging(t *testing.T) {
 	for _, c := range []struct {
 		on                        string
 		bytes, besides, subgroups int
@@ -303,14 +303,14 @@ func TestRings(t *testing.T) {
 		s := &kernels.Site{Func: &ir.Func{Rows: 8, Class: ir.ExactStep}, Group: &ir.Group{}, Target: on}
 		var list []kernels.Candidate
 		for _, n := range []int{2, 3, 4, 6, 8} {
-			list = append(list, kernels.Candidate{Ring: &site.Ring{Stages: n, Bytes: c.bytes, Besides: c.besides, Subgroups: c.subgroups}})
+			list = append(list, kernels.Candidate{Staging: &site.Staging{Tiles: n, Bytes: c.bytes, Besides: c.besides, Subgroups: c.subgroups}})
 		}
 		var stages []int
 		for _, k := range strategy.Rank(s, list) {
-			stages = append(stages, k.Ring.Stages)
+			stages = append(stages, k.Staging.Tiles)
 		}
 		if !slices.Equal(stages, c.want) {
-			t.Errorf("%d subgroups, %d bytes a tile: rings of %d tiles, want %d", c.subgroups, c.bytes, stages, c.want)
+			t.Errorf("%d subgroups, %d bytes a tile: staging buffers of %d tiles, want %d", c.subgroups, c.bytes, stages, c.want)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func TestPoisonedObjects(t *testing.T) {
 	if err != nil || len(kept) == 0 {
 		t.Fatalf("no object was kept: %v", err)
 	}
-	if !derived(t, good) {
+	if !reproduced(t, good) {
 		t.Fatal("the plan itself is refused")
 	}
 	cache, err := private.Open("objects")
@@ -110,10 +110,10 @@ func TestPoisonedObjects(t *testing.T) {
 	if same(bad) {
 		t.Fatal("the attack does not reach the plan")
 	}
-	if derived(t, bad) {
+	if reproduced(t, bad) {
 		t.Error("check compares a plan with the cache that it came from")
 	}
-	if !derived(t, good) {
+	if !reproduced(t, good) {
 		t.Error("check takes what it compares with from the cache")
 	}
 }

@@ -26,7 +26,7 @@ func TestConstants(t *testing.T) {
 	tried, turn := 0, 0
 	for _, v := range victims {
 		plan := compile(t, v.model, v.target, 1)
-		if !derived(t, plan) {
+		if !reproduced(t, plan) {
 			t.Fatalf("%s for %s: the plan itself is refused", v.model, v.target)
 		}
 		seen := map[string]bool{}
@@ -43,12 +43,12 @@ func TestConstants(t *testing.T) {
 					}
 					tried++
 					restore := setConstant(plan, i, j, value)
-					if derived(t, plan) {
+					if reproduced(t, plan) {
 						t.Errorf("%s for %s: %s is %d: check lets it run", v.model, v.target, what, value)
 					}
 					ours := plan.Header.Compiler
 					plan.Header.Compiler = "zincc of somebody else"
-					if derived(t, plan) {
+					if reproduced(t, plan) {
 						t.Errorf("%s for %s: %s is %d, by another compiler: check lets it run", v.model, v.target, what, value)
 					}
 					plan.Header.Compiler = ours
@@ -56,7 +56,7 @@ func TestConstants(t *testing.T) {
 				}
 			}
 		}
-		if !derived(t, plan) {
+		if !reproduced(t, plan) {
 			t.Fatalf("%s for %s: the plan is not what it was", v.model, v.target)
 		}
 	}
@@ -119,7 +119,7 @@ func FuzzConstants(f *testing.F) {
 		}
 		restore := setConstant(p, i, j, value)
 		defer restore()
-		if derived(t, p) {
+		if reproduced(t, p) {
 			t.Errorf("%s for %s: constant %d of pipeline %d is %d: check lets it run", victims[n].model, victims[n].target, j, i, value)
 		}
 	})

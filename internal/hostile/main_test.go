@@ -71,12 +71,12 @@ func compile(t testing.TB, model, on string, rows int) *plans.Plan {
 	return r.Plan
 }
 
-// derived reports whether `zincc check` would let a plan run.
-func derived(t testing.TB, p *plans.Plan) bool {
+// reproduced reports whether `zincc check` would let a plan run.
+func reproduced(t testing.TB, p *plans.Plan) bool {
 	t.Helper()
-	if codegen.Derivable(p) != nil || len(audit.Check(p)) > 0 {
+	if codegen.Reproducible(p) != nil || len(audit.Check(p)) > 0 {
 		return false
 	}
-	problems, err := codegen.CheckDerived(t.Context(), p)
+	problems, err := codegen.CheckReproduced(t.Context(), p)
 	return err == nil && len(problems) == 0
 }

@@ -1,6 +1,6 @@
 // Package trust remembers which plans may run on this computer. A plan is a program: its kernels take sizes and
 // addresses as the plan says them, and no reader of a plan from elsewhere can prove how far a kernel reaches. So a plan
-// of any backend runs only if its digest is recorded here: zincc has made it or derived it again, or the user has said
+// of any backend runs only if its digest is recorded here: zincc has made it or reproduced it, or the user has said
 // so. A digest is of all bytes of a plan.
 package trust
 

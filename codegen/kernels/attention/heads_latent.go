@@ -13,10 +13,10 @@ import (
 // latentHeads describes the two parts of the heads of latent attention: elements of x, which may be normed, and behind
 // them those of other rows, rotated in neighbours.
 type latentHeads struct {
-	first  int // elements of the first part
-	stride int // of x, from one head to the next
-	beside headRun
-	ops    []*ir.Op // that make them
+	first   int // elements of the first part
+	stride  int // of x, from one head to the next
+	rotated headRun
+	ops     []*ir.Op // that make them
 }
 
 // headRun is the part of a head that begins at an element of its stride of x, and is so wide.
@@ -79,10 +79,10 @@ func (h *headsGroup) addLatent(s *site.Site, join *ir.Op) *headChain {
 		return nil
 	}
 	c := &headChain{x: join.Args[0], parts: 1, rope: true, last: join.Result, latent: l}
-	l.first, l.beside = int(c.x.Type.Last())/heads, headRun{x: rope.Args[0]}
-	l.stride, l.beside.stride = l.first, rope.Attrs.Int("head_dim")
-	if part := made(l.beside.x, "head_slice", "head_cut"); part != nil {
-		if l.beside = runOf(part); l.beside.width != rope.Attrs.Int("head_dim") {
+	l.first, l.rotated = int(c.x.Type.Last())/heads, headRun{x: rope.Args[0]}
+	l.stride, l.rotated.stride = l.first, rope.Attrs.Int("head_dim")
+	if part := made(l.rotated.x, "head_slice", "head_cut"); part != nil {
+		if l.rotated = runOf(part); l.rotated.width != rope.Attrs.Int("head_dim") {
 			return nil
 		}
 	}
@@ -100,7 +100,7 @@ func (h *headsGroup) addLatent(s *site.Site, join *ir.Op) *headChain {
 		c.x, l.stride = run.x, run.stride
 	}
 	inside := func(v *ir.Value) bool { return v.Def != nil && slices.Contains(s.Group.Ops, v.Def) }
-	if inside(c.x) || inside(l.beside.x) || c.x.Type.DType != ir.F32 || l.beside.x.Type.DType != ir.F32 {
+	if inside(c.x) || inside(l.rotated.x) || c.x.Type.DType != ir.F32 || l.rotated.x.Type.DType != ir.F32 {
 		return nil
 	}
 	h.rope, h.pos, h.headDim = rope, rope.Args[1], l.first+rope.Attrs.Int("head_dim")
@@ -121,23 +121,23 @@ func runOf(op *ir.Op) headRun {
 // fits reports whether accesses of the group lie in one part of a head.
 func (c *headChain) fits(h *headsGroup) bool {
 	l := c.latent
-	return h.vec > 1 && l.first%h.vec == 0 && l.stride%h.vec == 0 && l.beside.stride%h.vec == 0 && l.beside.start%h.vec == 0
+	return h.vec > 1 && l.first%h.vec == 0 && l.stride%h.vec == 0 && l.rotated.stride%h.vec == 0 && l.rotated.start%h.vec == 0
 }
 
 func (l *latentHeads) key() string { return fmt.Sprintf("/%d", l.first) }
 
 // latentArgs are the arguments and constants of such heads in a kernel.
 type latentArgs struct {
-	beside                *kernel.Buffer
+	rotated               *kernel.Buffer
 	stride, other, begins kernel.Value
 }
 
 func (l *latentHeads) declare(s *site.Signature, i int) *latentArgs {
 	return &latentArgs{
-		beside: s.Read(fmt.Sprint("beside", i), l.beside.x),
-		stride: s.U32(fmt.Sprint("stride", i), l.stride, 64, "elements of x from a head to the next"),
-		other:  s.U32(fmt.Sprint("other", i), l.beside.stride, 64, "elements of beside from a head to the next"),
-		begins: s.U32(fmt.Sprint("begins", i), l.beside.start, 0, "which of them is the first that counts"),
+		rotated: s.Read(fmt.Sprint("rotated", i), l.rotated.x),
+		stride:  s.U32(fmt.Sprint("stride", i), l.stride, 64, "elements of x from a head to the next"),
+		other:   s.U32(fmt.Sprint("other", i), l.rotated.stride, 64, "elements of rotated from a head to the next"),
+		begins:  s.U32(fmt.Sprint("begins", i), l.rotated.start, 0, "which of them is the first that counts"),
 	}
 }
 
@@ -172,7 +172,7 @@ func (k *headMaker) makeLatent(a *chainArgs, head kernel.Value, body func(j, v k
 		v := b.Var(kernel.F32.Vec(k.vec), b.Splat(b.F32(0), k.vec))
 		either(at, j, func() { v.Set(k.load(a.x, from, a.gain, scale, j)) }, func() {
 			i := b.Sub(j, n)
-			x := l.beside.Load(kernel.F32.Vec(k.vec), b.Add(b.Div(b.Add(b.Mul(head, l.other), l.begins), k.vec), i))
+			x := l.rotated.Load(kernel.F32.Vec(k.vec), b.Add(b.Div(b.Add(b.Mul(head, l.other), l.begins), k.vec), i))
 			v.Set(k.turnPairs(x, b.Add(b.Mul(k.at, k.rope.Attrs.Int("n_rot")/k.vec), i)))
 		})
 		body(j, v.Get())

@@ -121,7 +121,7 @@ var never = map[string]string{
 	"expert_wide":     "fragments of matrices, whose lanes are known",
 	"expert_weigh":    "expert_wide, whose sums it weighs",
 	"delta_tf32x3":    "matrices of TF32",
-	"beside":          "workgroups of a dispatch that begin before the one before it ends",
+	"horizontal":      "workgroups of a dispatch that begin before the one before it ends",
 }
 
 // matrices are families whose kernels multiply matrices. A sample runs each of these kernels once, whatever its size:

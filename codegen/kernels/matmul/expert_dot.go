@@ -28,7 +28,7 @@ func expertDotShapes(g *sortedGroup, t *target.Target) []gemmShape {
 	}
 	var list []gemmShape
 	for _, n := range expertRows(g.perExpert(), t) {
-		list = append(list, g.dotShape(gemmRowStep*n))
+		list = append(list, g.dotShape(gemmRowStride*n))
 	}
 	if list[0].tileRows() == 32 {
 		list = append(list, g.dotShape(16))

@@ -68,7 +68,7 @@ type downMatch struct {
 func matchExpertDown(s *site.Site) *expertDown {
 	m := &downMatch{expertDown: &expertDown{halves: s.Target.Thresholds.LoadsEarly}, t: s.Target, made: map[*ir.Value]*downTerm{}, rounds: map[*ir.Value]bool{}}
 	for _, op := range s.Group.Ops {
-		if !downSteps[op.Kind.Name](m, op) {
+		if !downOps[op.Kind.Name](m, op) {
 			return nil
 		}
 	}
@@ -86,7 +86,7 @@ func matchExpertDown(s *site.Site) *expertDown {
 	return g
 }
 
-var downSteps = map[string]func(m *downMatch, op *ir.Op) bool{
+var downOps = map[string]func(m *downMatch, op *ir.Op) bool{
 	"route":         (*downMatch).takeRoute,
 	"fixed12":       (*downMatch).takeRounded,
 	"expert_linear": (*downMatch).takeDown,

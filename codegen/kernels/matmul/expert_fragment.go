@@ -94,6 +94,6 @@ func (k gemmFragment) expertCandidate(g *sortedGroup) site.Candidate {
 		name += " early"
 	}
 	t := g.tiling(k.tiling())
-	t.Across, t.Steps = k.tiles(k.tile()), k.k/weight.FragmentBlock
+	t.Across, t.Iterations = k.tiles(k.tile()), k.k/weight.FragmentBlock
 	return k.product("expert_fragment", name, fmt.Sprintf("%s of %d", name, k.series), t).candidate()
 }

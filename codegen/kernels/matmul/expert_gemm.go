@@ -29,7 +29,7 @@ func expertRows(perExpert int, t *target.Target) []int {
 		return []int{4} // see gemmRows
 	}
 	n := 2
-	for n < 8 && gemmRowStep*n*2 < 3*perExpert {
+	for n < 8 && gemmRowStride*n*2 < 3*perExpert {
 		n *= 2
 	}
 	if n == 8 {

@@ -24,7 +24,7 @@ type expertWide struct {
 	experts        int
 	writesIDs      bool
 	turns          int // tiles of a subgroup, one after the other
-	stages         int // blocks in a subgroup's ring, 0 if weights come to registers
+	stages         int // blocks in a subgroup's staging buffer, 0 if weights come to registers
 }
 
 const (
@@ -37,7 +37,7 @@ const (
 	wideRoom = 512
 	// wideBatch is the tiles of a subgroup whose sums wait in shared memory.
 	wideBatch = 4
-	// wideStages is the blocks in a subgroup's ring: with more, no tile comes earlier (docs/lab/experts.md).
+	// wideStages is the blocks in a subgroup's staging buffer: with more, no tile comes earlier (docs/lab/experts.md).
 	wideStages = 2
 	// foundAtOnce is the rows whose scores a subgroup loads at once.
 	foundAtOnce = 4
@@ -102,17 +102,17 @@ func expertWideAt(s *site.Site, g *expertGroup) *expertWide {
 // each is the outputs of each matrix of a tile, and outputs those of a workgroup.
 func (k *expertWide) each() int { return fixedSide / len(k.routed.matrices) }
 
-// beside is how many subgroups have the same block.
-func (k *expertWide) beside() int {
+// sharers is how many subgroups have the same block.
+func (k *expertWide) sharers() int {
 	if k.gain != nil { // whose squares one of them sums
 		return 1
 	}
 	return max(1, wideGroups/k.blocks())
 }
 
-func (k *expertWide) groups() int { return k.blocks() * k.beside() }
+func (k *expertWide) groups() int { return k.blocks() * k.sharers() }
 
-func (k *expertWide) outputs() int { return k.turns * k.beside() * k.each() }
+func (k *expertWide) outputs() int { return k.turns * k.sharers() * k.each() }
 
 func (k *expertWide) blocks() int { return k.k / fixedBlock }
 
@@ -144,13 +144,13 @@ func (k *expertWide) tileSums() int { return k.blocks()*fixedSums + fixedSums/8 
 // sizes are the elements of arrays in shared memory.
 func (k *expertWide) sizes() fixedSizes {
 	n := k.fixed().sharedSizes()
-	n.sums, n.rstd = 2*wideBatch*k.beside()*k.tileSums(), 0
+	n.sums, n.rstd = 2*wideBatch*k.sharers()*k.tileSums(), 0
 	return n
 }
 
 // bytes is the size of shared memory.
 func (k *expertWide) bytes() int {
-	return k.sizes().bytes() + 4*(2*k.rows+1) + k.stages*k.groups()*fixedSide*k.fixed().ringRow()
+	return k.sizes().bytes() + 4*(2*k.rows+1) + k.stages*k.groups()*fixedSide*k.fixed().stagedRow()
 }
 
 func (k *expertWide) candidate() site.Candidate {
@@ -196,20 +196,20 @@ func (k expertWide) kernel(s *site.Signature) func(b *kernel.Builder) {
 		a.countRows(b)
 		b.Workgroup(k.groups() * fragment.Lanes)
 		rows := extent.Load(b)
-		shared, ring := k.newShared(b), newFixedRing(b, k.fixed())
+		shared, staging := k.newShared(b), newFixedStaging(b, k.fixed())
 		task := func(p *projection) *expertWideTask {
 			i := slices.Index(k.projects, p)
 			r := &expertWideTask{fixedTask: &fixedTask{
 				gemmFixed: k.fixed(), b: b, a: a, p: &a.projects[i], fixedShared: shared, format: p.matrices[0].format.Fixed,
 			}, kernel: &k}
 			if p == k.routed {
-				r.ring = ring
+				r.staging = staging
 			}
 			r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
 			r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)
 			r.real, r.held = b.Bool(true), r.group
 			r.own, r.member = r.group, b.U32(0)
-			if k.beside() > 1 {
+			if k.sharers() > 1 {
 				r.own, r.member = b.Mod(r.group, k.blocks()), b.Div(r.group, k.blocks())
 			}
 			return r

@@ -33,7 +33,7 @@ func (k *expertWide) newShared(b *kernel.Builder) fixedShared {
 func (r *expertWideTask) compute() {
 	b, turns := r.b, r.kernel.turns
 	var held fixedHeld
-	if r.ring != nil {
+	if r.staging != nil {
 		for i := range r.stages - 1 { // before x, which is nearer
 			turn := b.U32(uint32(i))
 			r.copyBlock(r.colOf(turn), r.own, turn)
@@ -44,9 +44,9 @@ func (r *expertWideTask) compute() {
 	}
 	x := r.roundX(r.own, r.ownGains(r.own))
 	b.ForRolled(0, turns, wideBatch, func(first kernel.Value) {
-		sums := b.Mul(b.And(first, wideBatch), r.kernel.beside()) // batches take turns in two regions
+		sums := b.Mul(b.And(first, wideBatch), r.kernel.sharers()) // batches take turns in two regions
 		b.ForRolled(0, wideBatch, 1, func(i kernel.Value) {
-			r.keep(b.Add(sums, b.Mul(i, r.kernel.beside()), r.member), r.multiply(b.Add(first, i), x, held))
+			r.keep(b.Add(sums, b.Mul(i, r.kernel.sharers()), r.member), r.multiply(b.Add(first, i), x, held))
 		})
 		b.Barrier()
 		b.For(r.group, r.columns, r.groups, func(column kernel.Value) { r.finishColumn(sums, first, column) })
@@ -56,7 +56,7 @@ func (r *expertWideTask) compute() {
 // colOf is the first output of each matrix of the subgroup's tile of a turn.
 func (r *expertWideTask) colOf(turn kernel.Value) kernel.Value {
 	b := r.b
-	return b.Mul(b.Add(b.Mul(b.Add(b.Mul(b.WorkgroupID(1), r.kernel.turns), turn), r.kernel.beside()), r.member), r.kernel.each())
+	return b.Mul(b.Add(b.Mul(b.Add(b.Mul(b.WorkgroupID(1), r.kernel.turns), turn), r.kernel.sharers()), r.member), r.kernel.each())
 }
 
 // multiply returns the lane's sums of the subgroup's block of the tile of a turn. Words of the next tile replace those
@@ -64,7 +64,7 @@ func (r *expertWideTask) colOf(turn kernel.Value) kernel.Value {
 func (r *expertWideTask) multiply(turn kernel.Value, x fixedX, held fixedHeld) [4]kernel.Value {
 	b, turns := r.b, r.kernel.turns
 	rows := r.rowsAt(r.colOf(turn), nil)
-	if r.ring == nil {
+	if r.staging == nil {
 		next := r.rowsAt(r.colOf(b.Min(b.Add(turn, 1), turns-1)), nil).load(r.own)
 		b.SubgroupBarrier() // all have read the terms before
 		return r.block(rows, held.words(), x, func(slot int) { held.follow(next, slot) })
@@ -99,7 +99,7 @@ func (r *expertWideTask) finishColumn(sums, first, column kernel.Value) {
 	b, each := r.b, r.kernel.each()
 	scale := r.columnScale(column)
 	row := r.result(column)
-	for from := 0; from < r.kernel.beside(); from++ {
+	for from := 0; from < r.kernel.sharers(); from++ {
 		i := b.Add(b.Shr(r.lane, 3), from*fragment.Lanes/8)
 		place := b.And(r.lane, 7)
 		var parts, chunks []kernel.Value
@@ -110,7 +110,7 @@ func (r *expertWideTask) finishColumn(sums, first, column kernel.Value) {
 			chunks = append(chunks, blocksOf(b, parts[at:min(len(parts), at+fixedChunk)]))
 		}
 		sum := inTurn(b, chunks)
-		tile := b.Add(b.Mul(b.Add(b.Mul(b.WorkgroupID(1), r.kernel.turns), first), r.kernel.beside()), i)
+		tile := b.Add(b.Mul(b.Add(b.Mul(b.WorkgroupID(1), r.kernel.turns), first), r.kernel.sharers()), i)
 		for half := 0; half < each; half += fixedSide / 2 {
 			var own []kernel.Value
 			for m := range r.p.matrices {

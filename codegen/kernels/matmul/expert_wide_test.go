@@ -14,7 +14,7 @@ import (
 // runFamily returns what the first candidate of a family leaves, in the interpreter.
 func (w *work) runFamily(family string, out ...*ir.Value) map[*ir.Value][]byte {
 	w.t.Helper()
-	for _, c := range w.candidates(&ringTarget, out...) {
+	for _, c := range w.candidates(&matrixTarget, out...) {
 		if strings.HasPrefix(c.Kernel, family+" ") {
 			return kerneltest.InterpretOnly(w.t, c, w.sizes, w.data)
 		}
@@ -101,11 +101,11 @@ func TestUnites(t *testing.T) {
 		m := moe{dtype: ir.Q4_K, experts: 4, slots: 2}
 		down := w.experts(w.input(ir.Dim(2*k)), w.stack(m.dtype, m.experts, 32, k), w.chosen(w.scores(&m), 2), 0, 32).Def
 		for rows, want := range map[int]bool{8: false, 16: want} {
-			if got := matmul.Unites(&ringTarget, rows, down, nil); got != want {
+			if got := matmul.Unites(&matrixTarget, rows, down, nil); got != want {
 				t.Errorf("%d elements, %d rows: %v", k, rows, got)
 			}
 		}
-		s := &kernels.Site{Program: w.p, Func: w.f, Group: &ir.Group{Ops: []*ir.Op{down}}, Outputs: []*ir.Value{down.Result}, Target: &ringTarget}
+		s := &kernels.Site{Program: w.p, Func: w.f, Group: &ir.Group{Ops: []*ir.Op{down}}, Outputs: []*ir.Value{down.Result}, Target: &matrixTarget}
 		w.f.Class = ir.ExactStep
 		if got := len(kerneltest.RoundedFor(s, "fixed12")) > 0; got != want {
 			t.Errorf("%d elements: x in fixed point: %v", k, got)

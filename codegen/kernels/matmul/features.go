@@ -64,7 +64,7 @@ var featuresOf = []struct {
 		return slices.ContainsFunc(p.matrices, func(w *weights) bool { return w.bias != nil })
 	})},
 	{GLU, some(func(p *projection) bool { return p.ring == nil && len(p.matrices) > 1 })},
-	{GateRows, some(func(p *projection) bool { return p.beside != nil })},
+	{GateRows, some(func(p *projection) bool { return p.strip != nil })},
 	{Epilogue, some(func(p *projection) bool { return p.after != nil })},
 	{Residual, some(func(p *projection) bool { return len(p.residuals) > 0 })},
 	{HalfY, some(func(p *projection) bool { return p.half })},

@@ -11,33 +11,33 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target"
 )
 
-// gemmShape is the tile of a workgroup: a lane has perLane rows of x, rowStep apart,
-// times cols outputs, gemmColStep apart.
+// gemmShape is the tile of a workgroup: a lane has perLane rows of x, rowStride apart,
+// times cols outputs, gemmColStride apart.
 type gemmShape struct {
 	lanes         int
 	perLane, cols int
 	loaders       int // lanes that load a row of x together
 }
 
-func (s gemmShape) rowStep() int { return s.lanes / gemmColStep } // lanes that differ in their rows
+func (s gemmShape) rowStride() int { return s.lanes / gemmColStride } // lanes that differ in their rows
 
-func (s gemmShape) tileRows() int { return s.rowStep() * s.perLane }
+func (s gemmShape) tileRows() int { return s.rowStride() * s.perLane }
 
-func (s gemmShape) outputs() int { return gemmColStep * s.cols }
+func (s gemmShape) outputs() int { return gemmColStride * s.cols }
 
 // gemmOf is the tile of gemm for so many rows a lane, with as many lanes in a workgroup as
-// the target allows. Each step of its loop takes 32 elements of the rows through shared memory.
+// the target allows. Each iteration of its loop takes 32 elements of the rows through shared memory.
 func gemmOf(perLane int, t *target.Target) gemmShape {
 	return gemmShape{lanes: min(gemmLanes, t.Workgroup), perLane: perLane, cols: gemmCols, loaders: 8}
 }
 
 const (
-	gemmLanes   = 128
-	gemmColStep = 16
-	gemmRowStep = gemmLanes / gemmColStep
-	gemmCols    = 4
-	gemmOutputs = gemmCols * gemmColStep
-	gemmDepth   = 32
+	gemmLanes     = 128
+	gemmColStride = 16
+	gemmRowStride = gemmLanes / gemmColStride
+	gemmCols      = 4
+	gemmOutputs   = gemmCols * gemmColStride
+	gemmDepth     = 32
 	// gemmStride is the vec4 from row to row in shared memory: one more than needed, so that
 	// lanes that read 8 rows at once use different banks.
 	gemmStride = gemmDepth/4 + 1
@@ -88,7 +88,7 @@ func gemmRows(g *linearGroup, t *target.Target) []int {
 		return []int{4}
 	}
 	n := 8
-	for n > 2 && (g.gemmBytes(n) > t.Shared || g.rows <= gemmRowStep*n/2 || g.tiles(gemmOutputs)*site.CeilDiv(g.rows, gemmRowStep*n) < t.Units) {
+	for n > 2 && (g.gemmBytes(n) > t.Shared || g.rows <= gemmRowStride*n/2 || g.tiles(gemmOutputs)*site.CeilDiv(g.rows, gemmRowStride*n) < t.Units) {
 		n /= 2
 	}
 	if n == 2 {
@@ -99,7 +99,7 @@ func gemmRows(g *linearGroup, t *target.Target) []int {
 
 // gemmBytes is at most the shared memory of a tile whose lanes compute n rows: x, weights, and sums of squares.
 func (g *linearGroup) gemmBytes(n int) int {
-	return 16*gemmStride*(gemmRowStep*n+2*gemmOutputs) + 4*8*gemmRowStep*n + g.tables()
+	return 16*gemmStride*(gemmRowStride*n+2*gemmOutputs) + 4*8*gemmRowStride*n + g.tables()
 }
 
 // candidate returns the group's candidate of a family with this tile; run emits its kernel behind what finds the tile.
@@ -145,9 +145,9 @@ func (k gemm) tile(b *kernel.Builder, a *linearArgs, find rowFinder) *gemmTile {
 func (t *gemmTile) run() {
 	b := t.b
 	t.allocate()
-	t.loop(func() kernel.Value { return b.Div(b.Add(t.a.k, gemmDepth-1), gemmDepth) }, func(p *projectArgs, at kernel.Value, pass []int, step kernel.Value, first bool) {
+	t.loop(func() kernel.Value { return b.Div(b.Add(t.a.k, gemmDepth-1), gemmDepth) }, func(p *projectArgs, at kernel.Value, pass []int, iteration kernel.Value, first bool) {
 		f := p.matrices[pass[0]].Format
-		u := b.Mul(step, gemmDepth/f.Unit)
+		u := b.Mul(iteration, gemmDepth/f.Unit)
 		units := b.Div(t.a.k, f.Unit)
 		t.loadX(f, u, units, first)
 		for j, m := range pass {
@@ -156,17 +156,17 @@ func (t *gemmTile) run() {
 	}, t.multiply)
 }
 
-// gemmLoad puts what a pass multiplies in a step into shared memory, of tile at of a projection. The first pass adds up
-// squares.
-type gemmLoad func(p *projectArgs, at kernel.Value, pass []int, step kernel.Value, first bool)
+// gemmLoad puts what a pass multiplies in an iteration into shared memory, of tile at of a projection. The first pass
+// adds up squares.
+type gemmLoad func(p *projectArgs, at kernel.Value, pass []int, iteration kernel.Value, first bool)
 
-// loop goes through a row in so many steps, for each pass. Then the results are finished and written.
-func (t *gemmTile) loop(steps func() kernel.Value, load gemmLoad, multiply func(pass []int)) {
+// loop goes through a row in so many iterations, for each pass. Then the results are finished and written.
+func (t *gemmTile) loop(iterations func() kernel.Value, load gemmLoad, multiply func(pass []int)) {
 	b := t.b
 	for i, pass := range t.a.projects[0].spec.passes() {
-		b.For(0, steps(), 1, func(step kernel.Value) {
+		b.For(0, iterations(), 1, func(iteration kernel.Value) {
 			// The projections differ in how they load only.
-			t.a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) { load(p, at, pass, step, i == 0) })
+			t.a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) { load(p, at, pass, iteration, i == 0) })
 			b.Barrier()
 			multiply(pass)
 			b.Barrier()
@@ -279,9 +279,9 @@ func (t *gemmTile) loadW(to *kernel.Array, p *projectArgs, i int, col, u, units 
 func (t *gemmTile) multiply(pass []int) {
 	b := t.b
 	b.For(0, gemmDepth/4, 1, func(k kernel.Value) {
-		rows := t.shared(t.x, b.Div(t.lane, gemmColStep), t.rowStep(), t.perLane, k)
+		rows := t.shared(t.x, b.Div(t.lane, gemmColStride), t.rowStride(), t.perLane, k)
 		for j, m := range pass {
-			cols := t.shared(t.w[j], b.Mod(t.lane, gemmColStep), gemmColStep, gemmCols, k)
+			cols := t.shared(t.w[j], b.Mod(t.lane, gemmColStride), gemmColStride, gemmCols, k)
 			for r, x := range rows {
 				for c, w := range cols {
 					sum := t.sums[m][r][c]
@@ -296,13 +296,13 @@ func (t *gemmTile) multiply(pass []int) {
 	})
 }
 
-// shared returns vec4 k of count rows, step apart.
-func (t *gemmTile) shared(from *kernel.Array, row kernel.Value, step, count int, k kernel.Value) [][4]kernel.Value {
+// shared returns vec4 k of count rows, stride apart.
+func (t *gemmTile) shared(from *kernel.Array, row kernel.Value, stride, count int, k kernel.Value) [][4]kernel.Value {
 	b := t.b
 	list := make([][4]kernel.Value, count)
 	at := b.Add(b.Mul(row, gemmStride), k)
 	for i := range list {
-		v := from.Load(b.Add(at, i*step*gemmStride))
+		v := from.Load(b.Add(at, i*stride*gemmStride))
 		for e := range 4 {
 			list[i][e] = b.Elem(v, e)
 		}
@@ -322,7 +322,7 @@ func (t *gemmTile) scales() []*kernel.Value {
 	}
 	b.Barrier()
 	for i := range list {
-		at := b.Mul(b.Add(b.Div(t.lane, gemmColStep), t.rowStep()*i), t.loaders)
+		at := b.Mul(b.Add(b.Div(t.lane, gemmColStride), t.rowStride()*i), t.loaders)
 		squares := t.squareSums.Load(at)
 		for j := 1; j < t.loaders; j++ {
 			squares = b.Add(squares, t.squareSums.Load(b.Add(at, j)))
@@ -336,16 +336,16 @@ func (t *gemmTile) scales() []*kernel.Value {
 // store finishes and writes the lane's elements of p, whose first output is col.
 func (t *gemmTile) store(p *projectArgs, col kernel.Value, scales []*kernel.Value) {
 	b := t.b
-	row := b.Add(t.row, b.Div(t.lane, gemmColStep))
-	col = b.Add(col, b.Mod(t.lane, gemmColStep))
+	row := b.Add(t.row, b.Div(t.lane, gemmColStride))
+	col = b.Add(col, b.Mod(t.lane, gemmColStride))
 	for i, rstd := range scales {
-		r := b.Add(row, t.rowStep()*i)
+		r := b.Add(row, t.rowStride()*i)
 		target := r
 		if t.sorted != nil {
 			target = t.sorted.target(b.Min(r, b.Sub(t.rows, 1)))
 		}
 		for c := range t.cols {
-			n := b.Add(col, gemmColStep*c)
+			n := b.Add(col, gemmColStride*c)
 			b.If(b.And(b.Lt(r, t.rows), b.Lt(n, p.width)), func() {
 				var v []kernel.Value
 				for m := range t.sums {

@@ -17,7 +17,7 @@ type gemmCoop struct {
 	coopTile
 	from rowSource
 	wave int
-	// fence keeps the driver's compiler from loading the matrices of all products of a step
+	// fence keeps the driver's compiler from loading the matrices of all products of an iteration
 	// before the first: that takes registers, and products wait for loads.
 	fence bool
 }
@@ -55,7 +55,7 @@ func (g *linearGroup) inMatrices(t *target.Target) bool {
 	return true
 }
 
-// span is the steps of a block: what a loop takes in one go.
+// span is the iterations of a block: what a loop takes in one go.
 func (k gemmCoop) span() int {
 	if k.k%(4*weight.CoopDepth) == 0 {
 		return 4
@@ -67,7 +67,7 @@ func (k gemmCoop) span() int {
 func (k gemmCoop) name() string {
 	name := k.coopTile.name()
 	if k.span() == 1 {
-		name += " single steps"
+		name += " single iterations"
 	}
 	return name
 }
@@ -103,7 +103,7 @@ type coopKernel struct {
 	region kernel.Value    // where that of the group begins
 	subRow kernel.Value    // the subgroup's first row in the tile
 	subCol kernel.Value    // and its first output, of those of all matrices
-	sums   [][]*kernel.Var // by row and output, in steps of 16
+	sums   [][]*kernel.Var // by row and output, in strips of 16
 	sum    kernel.Type
 }
 
@@ -118,7 +118,7 @@ func (k gemmCoop) kernel(s *site.Signature) func(b *kernel.Builder) {
 		tile.leave()
 		shared := b.Shared(lane.U32x4, k.coopTile.shared())
 		// Each projection has its own loop: its weights stay in registers from the
-		// load to the next step, which a choice in between would make slower.
+		// load to the next iteration, which a choice in between would make slower.
 		a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
 			across := k.outputs / k.subOutputs
 			tile.p = p
@@ -172,17 +172,17 @@ func (t *coopKernel) run() {
 	t.store()
 }
 
-// stream is what a lane brings into shared memory, step by step: an item, loaded some
-// steps ahead.
+// stream is what a lane brings into shared memory, iteration by iteration: an item, loaded some
+// iterations ahead.
 type stream struct {
 	weight.CoopItem
 	write      func(octets []kernel.Value)
 	ahead      int
 	head, next []*kernel.Var   // of this block and the next one
-	loaded     [][]*kernel.Var // by step, modulo ahead
+	loaded     [][]*kernel.Var // by iteration, modulo ahead
 }
 
-// start loads what the first steps need.
+// start loads what the first iterations need.
 func (s *stream) start(b *kernel.Builder, block kernel.Value, span int) {
 	s.ahead = min(s.ahead, span)
 	vars := func(values []kernel.Value) []*kernel.Var {
@@ -201,12 +201,12 @@ func (s *stream) start(b *kernel.Builder, block kernel.Value, span int) {
 	}
 }
 
-// store puts step p of the block into shared memory.
+// store puts iteration p of the block into shared memory.
 func (s *stream) store(p int) {
 	s.write(s.Octets(gets(s.head), gets(s.loaded[p%s.ahead]), p))
 }
 
-// fetch loads what is needed in some steps, once step p of block is stored.
+// fetch loads what is needed in some iterations, once iteration p of block is stored.
 func (s *stream) fetch(b *kernel.Builder, block, next kernel.Value, p, span int) {
 	if p == 0 && s.CoopItem.Head != nil {
 		sets(s.next, s.CoopItem.Head(next))
@@ -246,7 +246,7 @@ func (t *coopKernel) streams() []*stream {
 
 // packed reports whether the runs of an item, which lie apart in the row, lie together
 // in shared memory, so that the lanes that store items use different banks. The
-// order of the octets of a step is that of all matrices, and of x.
+// order of the octets of an iteration is that of all matrices, and of x.
 func (t *coopKernel) packed() bool {
 	for _, m := range t.p.matrices {
 		if m.Format.Copy.Stride == 0 {
@@ -274,7 +274,7 @@ func (t *coopKernel) spread(n int, one func(item kernel.Value, exists *kernel.Va
 	return list
 }
 
-// put stores octets of a step if exists holds.
+// put stores octets of an iteration if exists holds.
 func (t *coopKernel) put(exists *kernel.Value, at kernel.Value, place func(i int) int) func(octets []kernel.Value) {
 	b := t.b
 	return func(octets []kernel.Value) {

@@ -15,10 +15,10 @@ import (
 type coopTile struct {
 	rows, outputs       int // of a workgroup
 	subRows, subOutputs int // of a subgroup
-	// groups is how many groups of subgroups share the steps of the tile. Each has
+	// groups is how many groups of subgroups share the iterations of the tile. Each has
 	// sums of its own, which are added in the order of the groups at the end.
 	groups int
-	// ahead and aheadX are how many steps lie between the loads of weights and of x
+	// ahead and aheadX are how many iterations lie between the loads of weights and of x
 	// and their use.
 	ahead, aheadX int
 }
@@ -75,5 +75,5 @@ func coopTiles(g *linearGroup, t *target.Target) []coopTile {
 // tiling is what the kernel does with the tile.
 func (k gemmCoop) tiling() *site.Tiling {
 	return &site.Tiling{Name: k.coopTile.name(), K: k.k, Matrices: len(k.projects[0].matrices), Rows: k.coopTile.rows, Across: k.tiles(k.each()),
-		Outputs: k.outputs, Groups: k.groups, Ahead: k.ahead, Steps: site.CeilDiv(k.k, weight.CoopDepth*k.groups)}
+		Outputs: k.outputs, Groups: k.groups, Ahead: k.ahead, Iterations: site.CeilDiv(k.k, weight.CoopDepth*k.groups)}
 }

@@ -10,7 +10,7 @@ import (
 
 // gemm_dot is gemm for an x in 8-bit fixed point, whose products with the codes of the
 // weights are dot products of four bytes. The tile's elements of x are rounded on their
-// way into shared memory. Each step of the loop takes 64 elements of the rows: two
+// way into shared memory. Each iteration of the loop takes 64 elements of the rows: two
 // blocks of 32, each of two halves of 16. A block of x has a scale and, for weights with
 // an offset, sums; a row of the weights has a scale and an offset for each block, or
 // for each half.
@@ -60,7 +60,7 @@ func (g *linearGroup) dotShape(rows int) gemmShape {
 	if s.lanes < 256 && len(g.projects[0].matrices) > 1 {
 		s.cols = 4
 	}
-	s.perLane = rows / s.rowStep()
+	s.perLane = rows / s.rowStride()
 	return s
 }
 
@@ -110,10 +110,10 @@ type dotTile struct {
 func runDot(g *gemmTile) {
 	t := &dotTile{gemmTile: g}
 	t.allocate()
-	t.loop(func() kernel.Value { return t.b.Div(t.a.k, dotDepth) }, func(p *projectArgs, at kernel.Value, pass []int, step kernel.Value, first bool) {
-		t.loadX(p.matrices[pass[0]].Format.Bytes, step, first)
+	t.loop(func() kernel.Value { return t.b.Div(t.a.k, dotDepth) }, func(p *projectArgs, at kernel.Value, pass []int, iteration kernel.Value, first bool) {
+		t.loadX(p.matrices[pass[0]].Format.Bytes, iteration, first)
 		for j, m := range pass {
-			t.loadW(j, p, m, t.b.Mul(at, t.outputs()), step)
+			t.loadW(j, p, m, t.b.Mul(at, t.outputs()), iteration)
 		}
 	}, t.multiply)
 }
@@ -151,10 +151,10 @@ func (t *dotTile) parts() int {
 
 // loadX rounds the next 64 elements of the tile's rows. Two lanes load a block; rows that
 // do not exist are zero.
-func (t *dotTile) loadX(f *weight.DotFormat, step kernel.Value, first bool) {
+func (t *dotTile) loadX(f *weight.DotFormat, iteration kernel.Value, first bool) {
 	b := t.b
 	block, half := b.And(b.Shr(t.lane, 1), 1), b.And(t.lane, 1)
-	begin := blockBegin(f, b, step, block)
+	begin := blockBegin(f, b, iteration, block)
 	at := b.Add(b.Div(begin, 4), b.Mul(half, weight.FixedHalf/4))
 	down := t.lanes / t.loaders
 	for j := range t.tileRows() / down {
@@ -193,12 +193,12 @@ func (t *dotTile) loadX(f *weight.DotFormat, step kernel.Value, first bool) {
 	}
 }
 
-// blockBegin returns the first element of a block of a step.
-func blockBegin(f *weight.DotFormat, b *kernel.Builder, step, block kernel.Value) kernel.Value {
+// blockBegin returns the first element of a block of an iteration.
+func blockBegin(f *weight.DotFormat, b *kernel.Builder, iteration, block kernel.Value) kernel.Value {
 	if f.Whole() {
-		return b.Add(b.Mul(step, dotDepth), b.Mul(block, dotBlock))
+		return b.Add(b.Mul(iteration, dotDepth), b.Mul(block, dotBlock))
 	}
-	return b.Add(b.Mul(f.Place(b, b.Mul(step, 2)).Half, weight.FixedHalf), b.Mul(block, f.Stride))
+	return b.Add(b.Mul(f.Place(b, b.Mul(iteration, 2)).Half, weight.FixedHalf), b.Mul(block, f.Stride))
 }
 
 // toBytes rounds 16 elements of x, half of a block whose other half the neighbour lane
@@ -236,14 +236,14 @@ func byteSum(b *kernel.Builder, codes kernel.Value) kernel.Value {
 // loadW takes the next 64 elements of the rows of matrix i from col on apart, into place
 // to of the shared arrays. A lane takes whole units; a step has two. Rows that do
 // not exist repeat the last that does: they are not stored.
-func (t *dotTile) loadW(to int, p *projectArgs, i int, col, step kernel.Value) {
+func (t *dotTile) loadW(to int, p *projectArgs, i int, col, iteration kernel.Value) {
 	b, m := t.b, p.matrices[i]
 	f := m.Format.Bytes
 	for from := 0; from < t.outputs()*2; from += t.lanes {
 		item := b.Add(t.lane, from)
 		n, j := b.Div(item, 2), b.Mod(item, 2)
 		row := p.row(b, i, b.Min(b.Add(col, n), b.Sub(p.width, 1)))
-		u := b.Add(b.Mul(step, 2), j)
+		u := b.Add(b.Mul(iteration, 2), j)
 		unit := f.Decode(b, f.Fetch(b, m, row, f.Place(b, u)), u)
 		for h, codes := range unit.Codes {
 			var words []kernel.Operand
@@ -267,7 +267,7 @@ func (t *dotTile) loadW(to int, p *projectArgs, i int, col, step kernel.Value) {
 	}
 }
 
-// storeScales keeps the scales of unit j of a step: of half j of both blocks, or of both halves
+// storeScales keeps the scales of unit j of an iteration: of half j of both blocks, or of both halves
 // of block j if that is a unit or, if they are not fine, of block j.
 func (t *dotTile) storeScales(to int, f *weight.DotFormat, n, j kernel.Value, scales []weight.DotScale) {
 	b := t.b
@@ -303,11 +303,11 @@ func (t *dotTile) multiply(pass []int) {
 	b.ForUnroll(0, dotBlocks, 1, func(block kernel.Value) {
 		var rows []dotBlockX
 		for r := range t.perLane {
-			rows = append(rows, t.rowBlock(b.Add(b.Div(t.lane, gemmColStep), t.rowStep()*r), block))
+			rows = append(rows, t.rowBlock(b.Add(b.Div(t.lane, gemmColStride), t.rowStride()*r), block))
 		}
 		for j, m := range pass {
 			for c := range t.cols {
-				w := t.outputBlock(j, b.Add(b.Mod(t.lane, gemmColStep), gemmColStep*c), block)
+				w := t.outputBlock(j, b.Add(b.Mod(t.lane, gemmColStride), gemmColStride*c), block)
 				for r, x := range rows {
 					sum := t.sums[m][r][c]
 					sum.Set(b.FMA(x.scale, t.product(w, x), sum.Get()))

@@ -35,7 +35,7 @@ type fixedTile struct {
 	groups int   // subgroups
 	splits int   // workgroups that share the elements of a row
 	series []int // tiles of a workgroup, one after the other, by projection
-	stages int   // tiles in the ring, 0 if weights come to registers
+	stages int   // tiles in the staging buffer, 0 if weights come to registers
 	room   int   // lanes of a unit that registers must suffice for; 0: the driver's compiler chooses
 	wide   int   // rows of x of a workgroup of gemm_wide; else 0
 }
@@ -55,10 +55,10 @@ func GemmFixedCandidates(s *site.Site, g *Group) []site.Candidate {
 		return nil
 	}
 	list := []site.Candidate{k.candidate()}
-	for _, r := range k.rings(s.Target) {
-		k.stages = r.Stages
+	for _, r := range k.stagings(s.Target) {
+		k.stages = r.Tiles
 		c := k.candidate()
-		c.Ring = r
+		c.Staging = r
 		list = append(list, c)
 	}
 	return list
@@ -243,10 +243,10 @@ func (k gemmFixed) kernel(s *site.Signature, firsts []int) func(b *kernel.Builde
 		if split != nil {
 			split.index = b.WorkgroupID(1)
 		}
-		shared, ring := newFixedShared(b, k), newFixedRing(b, k)
+		shared, staging := newFixedShared(b, k), newFixedStaging(b, k)
 		each := func(do func(r *fixedTask)) {
 			a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
-				r := &fixedTask{gemmFixed: k, b: b, a: a, p: p, fixedShared: shared, ring: ring, split: split, columns: columns, format: p.spec.matrices[0].format.Fixed}
+				r := &fixedTask{gemmFixed: k, b: b, a: a, p: p, fixedShared: shared, staging: staging, split: split, columns: columns, format: p.spec.matrices[0].format.Fixed}
 				r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
 				r.held = r.group
 				r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)

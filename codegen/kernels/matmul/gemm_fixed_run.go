@@ -15,8 +15,8 @@ type fixedTask struct {
 	b       *kernel.Builder
 	a       *linearArgs
 	p       *projectArgs
-	split   *fixedSplit // nil if workgroups do not share rows
-	ring    *fixedRing  // nil if weights come to registers
+	split   *fixedSplit   // nil if workgroups do not share rows
+	staging *fixedStaging // nil if weights come to registers
 	format  *weight.FixedFormat
 	index   int                                    // of the projection
 	series  kernel.Value                           // its tiles of a workgroup
@@ -128,8 +128,8 @@ func (r *fixedTask) inSeries() {
 		}
 	}
 	var held fixedHeld
-	if r.ring != nil {
-		r.fillRing(block, series)
+	if r.staging != nil {
+		r.fillStaging(block, series)
 	} else {
 		held = hold(b, r.rowsAt(r.col, nil).load(block)) // before x, which is nearer
 	}
@@ -143,8 +143,8 @@ func (r *fixedTask) inSeries() {
 		rows := r.rowsAt(col, nil)
 		var words [2][]kernel.Value
 		follow := func(slot int) {}
-		if r.ring != nil {
-			words = r.turnRing(rows, block, i, series)
+		if r.staging != nil {
+			words = r.turnStaging(rows, block, i, series)
 		} else {
 			more := b.Lt(b.Add(i, 1), series)
 			next := r.rowsAt(b.Add(col, r.each()), &more).load(block)
@@ -224,7 +224,7 @@ func (r *fixedTask) block(rows fixedRows, words [2][]kernel.Value, x fixedX, fol
 func (r *fixedTask) codes(rows fixedRows, words [2][]kernel.Value, slot int) (codes [2][4]kernel.Value) {
 	for h, row := range rows {
 		of := row.Codes
-		if r.ring != nil && row.InCopy != nil {
+		if r.staging != nil && row.InCopy != nil {
 			of = row.InCopy
 		}
 		codes[h] = of(words[h], slot)

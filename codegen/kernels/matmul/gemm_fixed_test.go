@@ -14,9 +14,9 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// ringTarget is a small GPU of which it is known how it deals elements of matrices to lanes, and which copies to
+// matrixTarget is a small GPU of which it is known how it deals elements of matrices to lanes, and which copies to
 // shared memory while lanes go on.
-var ringTarget = target.Target{Wave: 32, Workgroup: 1024, Shared: 48 << 10, SharedOptIn: 227 << 10, Units: 2, Dot: true, Fragments: true, CUDA: 80}
+var matrixTarget = target.Target{Wave: 32, Workgroup: 1024, Shared: 48 << 10, SharedOptIn: 227 << 10, Units: 2, Dot: true, Fragments: true, CUDA: 80}
 
 // fixedGroups are groups over an x in fixed point. They make the weights before x: the same
 // for any number of columns.
@@ -75,9 +75,9 @@ func TestGemmFixed(t *testing.T) {
 						out := build(w, d, 256*blocks)
 						var counts *ir.Value
 						if cols > 1 {
-							counts = w.makeWorkspace(&ringTarget, out...)
+							counts = w.makeWorkspace(&matrixTarget, out...)
 						}
-						for _, c := range kerneltest.Different(w.candidates(&ringTarget, out...)) {
+						for _, c := range kerneltest.Different(w.candidates(&matrixTarget, out...)) {
 							if (cols > 1) != strings.HasPrefix(c.Kernel, "gemm_fixed ") {
 								continue
 							}
@@ -110,16 +110,16 @@ func TestGemmFixed(t *testing.T) {
 
 // TestGemmFixedDirect holds that gains that shared memory has no room for give the same bits.
 func TestGemmFixedDirect(t *testing.T) {
-	little := ringTarget
+	little := matrixTarget
 	little.Shared, little.SharedOptIn = 1<<10, 48<<10
 	for _, d := range []ir.DType{ir.Q4_0, ir.Q6_K} {
 		t.Run(d.String(), func(t *testing.T) {
 			const cols = 5
 			w := newWork(t, cols, cols)
 			out := fixedGroups["gate and up"](w, d, 256*6)
-			w.makeWorkspace(&ringTarget, out...)
+			w.makeWorkspace(&matrixTarget, out...)
 			var want []byte
-			for _, on := range []*target.Target{&ringTarget, &little} {
+			for _, on := range []*target.Target{&matrixTarget, &little} {
 				found := false
 				for _, c := range w.candidates(on, out...) {
 					if !strings.HasPrefix(c.Kernel, "gemm_fixed ") || strings.HasSuffix(c.Kernel, " gains=direct") != (on == &little) {
@@ -145,7 +145,7 @@ func TestGemmFixedDirect(t *testing.T) {
 // each other, give the bits that gemv gives one column, where registers can be bounded and where they cannot.
 func TestGemmFixedAddsUp(t *testing.T) {
 	const k, outputs = 256 * 17, 150
-	few := ringTarget
+	few := matrixTarget
 	few.Units = 1
 	few.Thresholds.FixedRows = 3 // also of a step of three rows
 	unbound := few
@@ -165,7 +165,7 @@ func TestGemmFixedAddsUp(t *testing.T) {
 			w.makeWorkspace(on, out...)
 			found := false
 			for _, c := range w.candidates(on, out...) {
-				if !strings.HasPrefix(c.Kernel, "gemm_fixed ") || c.Ring != nil {
+				if !strings.HasPrefix(c.Kernel, "gemm_fixed ") || c.Staging != nil {
 					continue
 				}
 				found = true

@@ -92,9 +92,9 @@ func (k gemmFloat) fits(t *target.Target) bool {
 
 func (k gemmFloat) threads() int { return k.wave * k.subgroups }
 
-func (k gemmFloat) rowStep() int { return k.wave / floatAcross } // between rows of a lane
+func (k gemmFloat) rowStride() int { return k.wave / floatAcross } // between rows of a lane
 
-func (k gemmFloat) tileRows() int { return k.rowStep() * k.floatTile.rows }
+func (k gemmFloat) tileRows() int { return k.rowStride() * k.floatTile.rows }
 
 func (k gemmFloat) tileOutputs() int { return floatAcross * k.outputs }
 
@@ -187,7 +187,7 @@ func (r *floatRun) tile(p *projectArgs, col kernel.Value) {
 			sums[i] = append(sums[i], b.Var(kernel.F32, 0.0))
 		}
 	}
-	length, step := b.Div(r.a.k, 4), floatDepth/4*r.subgroups
+	length, stride := b.Div(r.a.k, 4), floatDepth/4*r.subgroups
 	sources := r.sources(p, col)
 	load := func(i kernel.Value) (list []kernel.Value) {
 		i = b.Select(b.Lt(i, length), i, 0)
@@ -203,29 +203,29 @@ func (r *floatRun) tile(p *projectArgs, col kernel.Value) {
 	}
 	store(b.U32(0), load(b.U32(0)))
 	var ahead []*kernel.Var
-	for _, v := range load(b.U32(uint32(step))) {
+	for _, v := range load(b.U32(uint32(stride))) {
 		ahead = append(ahead, b.Var(lane.F32x4, v))
 	}
 	half := b.Var(kernel.U32, 0)
-	b.ForRolled(0, length, step, func(i kernel.Value) {
+	b.ForRolled(0, length, stride, func(i kernel.Value) {
 		b.SubgroupBarrier()
 		r.multiply(sums, b.Add(r.place, half.Get()))
 		half.Set(b.Sub(r.half(), half.Get()))
 		store(half.Get(), gets(ahead))
-		sets(ahead, load(b.Add(i, 2*step)))
+		sets(ahead, load(b.Add(i, 2*stride)))
 	})
 	r.add(slices.Concat(sums...))
 	r.store(p, sums, col)
 }
 
-// floatSource is where a lane loads from, vec4 at of a buffer in the first step, and where in
+// floatSource is where a lane loads from, vec4 at of a buffer in the first iteration, and where in
 // shared memory that belongs.
 type floatSource struct {
 	buf    *kernel.Buffer
 	at, to kernel.Value
 }
 
-// sources returns what the lane loads in each step, of rows of x and of weights. Rows and
+// sources returns what the lane loads in each iteration, of rows of x and of weights. Rows and
 // outputs beyond the last repeat it.
 func (r *floatRun) sources(p *projectArgs, col kernel.Value) (list []floatSource) {
 	b := r.b
@@ -269,7 +269,7 @@ func (r *floatRun) multiply(sums [][]*kernel.Var, place kernel.Value) {
 			ws = append(ws, r.shared.Load(b.Add(place, r.at(col, r.tileRows()+c*floatAcross, e))))
 		}
 		for i, list := range sums {
-			x := r.shared.Load(b.Add(place, r.at(row, i*r.rowStep(), e)))
+			x := r.shared.Load(b.Add(place, r.at(row, i*r.rowStride(), e)))
 			for c, sum := range list {
 				v := sum.Get()
 				for e := range 4 {
@@ -316,7 +316,7 @@ func (r *floatRun) store(p *projectArgs, sums [][]*kernel.Var, col kernel.Value)
 	b := r.b
 	b.If(b.Eq(r.id, 0), func() {
 		for i, list := range sums {
-			row := b.Add(r.row, b.Div(r.lane, floatAcross), i*r.rowStep())
+			row := b.Add(r.row, b.Div(r.lane, floatAcross), i*r.rowStride())
 			for c, sum := range list {
 				n := b.Add(col, b.Mod(r.lane, floatAcross), c*floatAcross)
 				b.If(b.And(b.Lt(row, r.rows), b.Lt(n, p.width)), func() {

@@ -33,7 +33,7 @@ func (r *tf32x3Run) run() {
 	for range r.tileRows() / fragment.Side * (r.tileOutputs() / fragment.Columns) {
 		r.sums = append(r.sums, b.Var(fragment.TF32Sum, b.MatFill(fragment.TF32Sum, 0)))
 	}
-	length, step := b.Div(r.a.k, 4), tf32x3Depth/4*r.subgroups
+	length, stride := b.Div(r.a.k, 4), tf32x3Depth/4*r.subgroups
 	var from []kernel.Value
 	var of []*kernel.Buffer
 	place, quad := b.Div(r.lane, 4), b.Add(b.Mul(r.id, tf32x3Depth/4), b.Mod(r.lane, 4))
@@ -56,9 +56,9 @@ func (r *tf32x3Run) run() {
 	for _, v := range load(b.U32(0)) {
 		ahead = append(ahead, b.Var(v.Type(), v))
 	}
-	b.ForRolled(0, length, step, func(i kernel.Value) {
+	b.ForRolled(0, length, stride, func(i kernel.Value) {
 		now := gets(ahead)
-		sets(ahead, load(b.Add(i, step)))
+		sets(ahead, load(b.Add(i, stride)))
 		rows := r.tileRows() / fragment.Columns
 		r.multiply(now[:rows], now[rows:])
 	})

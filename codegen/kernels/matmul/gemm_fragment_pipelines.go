@@ -20,7 +20,7 @@ type pipeline struct {
 // The pipelines. Few rows of x stay in the registers of the lanes that multiply them, which have one block of every row
 // and load the weights of the next tile while they multiply. Where a row has more blocks than a workgroup has groups, x
 // goes through shared memory: a block of each subgroup's own, with weights a block ahead. More rows are shared by the
-// subgroups of the workgroup, with weights a step or a block ahead. Tiles of x are copied as they lie there, and
+// subgroups of the workgroup, with weights an iteration or a block ahead. Tiles of x are copied as they lie there, and
 // multiplied by four subgroups together (wgmma).
 var (
 	kept    = &pipeline{family: "gemm_fragment", name: "kept", run: (*fragmentRun).runKept}

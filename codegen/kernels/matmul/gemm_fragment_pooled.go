@@ -18,14 +18,14 @@ type pooledX struct {
 	held  []*kernel.Var // of the step after the next
 }
 
-// pooledItem is an octet of x that a lane brings, of every step.
+// pooledItem is an octet of x that a lane brings, of every iteration.
 type pooledItem struct {
 	from, to kernel.Value  // in the row, beside what is the same for all lanes; in a buffer
 	exists   *kernel.Value // nil if it does for all lanes
 }
 
 // fragmentOctets are the octets of a block that a lane multiplies.
-const fragmentOctets = 4 * weight.FragmentSteps
+const fragmentOctets = 4 * weight.FragmentIterations
 
 // depth is how many of them x is brought for at a time.
 func (k gemmFragment) depth() int {
@@ -42,12 +42,12 @@ func (k gemmFragment) xBuffer() int { return k.groups * k.depth() * 4 * k.tileRo
 // pooledVec4 is that of both buffers.
 func (k gemmFragment) pooledVec4() int { return 2 * k.xBuffer() }
 
-// poolX distributes the octets of a step to the lanes of the workgroup: neighbours have
+// poolX distributes the octets of an iteration to the lanes of the workgroup: neighbours have
 // neighbour octets of a row, then those of the next one.
 func (t *fragmentRun) poolX() *pooledX {
 	b := t.b
 	list := &pooledX{fragmentRun: t}
-	fixed := map[int]bool{t.sharing.Step: t.depth() < 8, t.sharing.O[1]: t.depth() < 4, t.sharing.O[0]: t.depth() < 2}
+	fixed := map[int]bool{t.sharing.Iteration: t.depth() < 8, t.sharing.O[1]: t.depth() < 4, t.sharing.O[0]: t.depth() < 2}
 	for from := 0; from < t.xBuffer(); from += t.threads() {
 		id := b.Add(b.LocalID(), from)
 		var item pooledItem
@@ -87,7 +87,7 @@ func (x *pooledX) fetch(i, blocks kernel.Value, o int) []kernel.Value {
 	if x.series > 1 {
 		i = b.Mod(i, blocks)
 	}
-	at := b.Add(b.Mul(i, x.groups*weight.FragmentBlock/8), x.sharing.Octet(b, b.U32(0), b.U32(uint32(o%4)), o/4%weight.FragmentSteps))
+	at := b.Add(b.Mul(i, x.groups*weight.FragmentBlock/8), x.sharing.Octet(b, b.U32(0), b.U32(uint32(o%4)), o/4%weight.FragmentIterations))
 	var list []kernel.Value
 	for _, item := range x.items {
 		from := b.Add(item.from, at)
@@ -99,7 +99,7 @@ func (x *pooledX) fetch(i, blocks kernel.Value, o int) []kernel.Value {
 	return list
 }
 
-// put stores what was loaded of step i, counted over all blocks.
+// put stores what was loaded of iteration i, counted over all blocks.
 func (x *pooledX) put(i kernel.Value, octets []kernel.Value) {
 	b := x.b
 	at := x.buffer(i)
@@ -113,7 +113,7 @@ func (x *pooledX) put(i kernel.Value, octets []kernel.Value) {
 	}
 }
 
-// buffer returns where that of step i begins.
+// buffer returns where that of iteration i begins.
 func (x *pooledX) buffer(i kernel.Value) kernel.Value { return x.b.Mul(x.b.And(i, 1), x.xBuffer()) }
 
 func (x *pooledX) start(kernel.Value) {
@@ -129,9 +129,9 @@ func (x *pooledX) start(kernel.Value) {
 func (x *pooledX) octet(at fragmentAt, p, o int) func(rows int) kernel.Value {
 	b := x.b
 	o += 4 * p
-	step := b.U32(uint32(o / x.depth()))
+	iteration := b.U32(uint32(o / x.depth()))
 	if x.depth() == fragmentOctets {
-		step = at.step
+		iteration = at.iteration
 	}
 	switch o % x.depth() {
 	case 0:
@@ -141,11 +141,11 @@ func (x *pooledX) octet(at fragmentAt, p, o int) func(rows int) kernel.Value {
 		}
 		fallthrough
 	case x.depth() / 2: // while others multiply
-		x.put(b.Add(step, 1), gets(x.held))
+		x.put(b.Add(iteration, 1), gets(x.held))
 		sets(x.held, x.fetch(at.i, at.blocks, o-o%x.depth()+2*x.depth()))
 	}
 	o %= x.depth()
-	mine := b.Add(b.Mul(x.group, x.depth()*4*x.tileRows()), swizzle(b, b.SubgroupLane(), b.U32(uint32(o))), x.buffer(step))
+	mine := b.Add(b.Mul(x.group, x.depth()*4*x.tileRows()), swizzle(b, b.SubgroupLane(), b.U32(uint32(o))), x.buffer(iteration))
 	return func(rows int) kernel.Value {
 		return x.shared.Load(b.Add(mine, (o*x.tileRows()+rows*fragment.Columns)*4))
 	}

@@ -33,7 +33,7 @@ type fragmentRun struct {
 type fragmentX interface {
 	// start loads what the first block needs.
 	start(block kernel.Value)
-	// octet makes octet o of step p of a block ready, behind which comes block next if
+	// octet makes octet o of iteration p of a block ready, behind which comes block next if
 	// more holds, and returns what 8 rows have of it.
 	octet(at fragmentAt, p, o int) func(rows int) kernel.Value
 }
@@ -43,13 +43,13 @@ type fragmentAt struct {
 	block, next  kernel.Value
 	more         *kernel.Value // whether there is a next one, nil if that is the same one
 	i, blocks    kernel.Value  // it is the i-th of so many of its tile
-	step         kernel.Value  // and of all tiles
+	iteration    kernel.Value  // and of all tiles
 	col, nextCol kernel.Value  // first output of each matrix of its tile, and of that of the next block
 }
 
-// after returns which step of which block comes behind step p of this one.
-func (at fragmentAt) after(p int) (block kernel.Value, step int) {
-	if p+1 == weight.FragmentSteps {
+// after returns which iteration of which block comes behind iteration p of this one.
+func (at fragmentAt) after(p int) (block kernel.Value, iteration int) {
+	if p+1 == weight.FragmentIterations {
 		return at.next, 0
 	}
 	return at.block, p + 1
@@ -176,12 +176,12 @@ func (t *fragmentRun) blocks(series kernel.Value, one func(at fragmentAt)) {
 			more := b.Lt(b.Add(i, 1), blocks)
 			block := b.Add(b.Mul(i, t.groups), t.firstBlock())
 			at := fragmentAt{block: block, next: b.Select(more, b.Add(block, t.groups), block), more: &more, i: i, blocks: blocks,
-				col: part.col, nextCol: part.col, step: i}
+				col: part.col, nextCol: part.col, iteration: i}
 			if part.more != nil {
 				at.next = b.Select(more, at.next, t.firstBlock())
 				at.nextCol = b.Select(more, part.col, part.nextCol)
 				any := b.Or(more, *part.more)
-				at.more, at.step = &any, b.Add(b.Mul(part.i, blocks), i)
+				at.more, at.iteration = &any, b.Add(b.Mul(part.i, blocks), i)
 			}
 			one(at)
 		})
@@ -223,8 +223,8 @@ func (t *fragmentRun) runAhead(series kernel.Value) {
 	})
 }
 
-// runPooled goes through the blocks of the group. Words are loaded a block ahead, if the tile says so, or a step; if
-// many sums leave few registers only an octet, when those before are used up.
+// runPooled goes through the blocks of the group. Words are loaded a block ahead, if the tile says so, or an iteration;
+// if many sums leave few registers only an octet, when those before are used up.
 func (t *fragmentRun) runPooled(series kernel.Value) {
 	t.x = t.poolX()
 	if t.early {
@@ -244,13 +244,13 @@ func (t *fragmentRun) runPooled(series kernel.Value) {
 		if t.series > 1 {
 			items = t.items(at.col, nil)
 		}
-		for p := range weight.FragmentSteps {
+		for p := range weight.FragmentIterations {
 			after := items
 			block, q := at.after(p)
 			if q == 0 {
 				after = next
 			}
-			t.step(items, head.gets().scales(items, p), held.gets(), func(o int) func(int) kernel.Value {
+			t.iteration(items, head.gets().scales(items, p), held.gets(), func(o int) func(int) kernel.Value {
 				x := t.x.octet(at, p, o)
 				if o == late {
 					head.sets(heads(after, block))
@@ -283,12 +283,12 @@ func (t *fragmentRun) clear() {
 
 // multiply adds the products of a block.
 func (t *fragmentRun) multiply(items [][2]weight.FragmentItem, loads fragmentLoads, at fragmentAt) {
-	for p := range weight.FragmentSteps {
-		t.step(items, loads[weight.FragmentSteps].scales(items, p), loads[p], func(o int) func(int) kernel.Value { return t.x.octet(at, p, o) })
+	for p := range weight.FragmentIterations {
+		t.iteration(items, loads[weight.FragmentIterations].scales(items, p), loads[p], func(o int) func(int) kernel.Value { return t.x.octet(at, p, o) })
 	}
 }
 
-// weights returns the matrices of octet o of a step, of 16 outputs each: of two times 16 elements.
+// weights returns the matrices of octet o of an iteration, of 16 outputs each: of two times 16 elements.
 func (t *fragmentRun) weights(items [][2]weight.FragmentItem, scales, words fragmentWords, o int) (a [2][]kernel.Value) {
 	b := t.b
 	ws := kernel.F16.Matrix(fragment.Side, fragment.Side, kernel.MatrixA)
@@ -305,8 +305,8 @@ func (t *fragmentRun) weights(items [][2]weight.FragmentItem, scales, words frag
 // fragmentAtOnce is the matrices of x that a lane loads before it multiplies them.
 const fragmentAtOnce = 6
 
-// step adds the products of a step. x makes an octet ready and returns what 8 rows have of it.
-func (t *fragmentRun) step(items [][2]weight.FragmentItem, scales, words fragmentWords, octet func(o int) func(rows int) kernel.Value) {
+// iteration adds the products of an iteration. x makes an octet ready and returns what 8 rows have of it.
+func (t *fragmentRun) iteration(items [][2]weight.FragmentItem, scales, words fragmentWords, octet func(o int) func(rows int) kernel.Value) {
 	b := t.b
 	xs := kernel.F16.Matrix(fragment.Side, fragment.Columns, kernel.MatrixB)
 	all := t.tileRows() / fragment.Columns

@@ -154,5 +154,5 @@ func (k gemmFragment) space() int {
 // tiling is what the kernel does with the tile.
 func (k gemmFragment) tiling() *site.Tiling {
 	return &site.Tiling{Name: k.pipe.name, K: k.k, Rows: k.fragmentTile.rows, Cases: k.cases(), Across: k.tiles(k.outputsOf()), Outputs: k.outputsOf(),
-		Wide: k.outputs, Subgroups: k.across * k.groups, Groups: k.groups, Steps: k.k / (weight.FragmentBlock * k.groups * k.splits), Series: k.series, Splits: k.splits}
+		Wide: k.outputs, Subgroups: k.across * k.groups, Groups: k.groups, Iterations: k.k / (weight.FragmentBlock * k.groups * k.splits), Series: k.series, Splits: k.splits}
 }

@@ -34,7 +34,7 @@ func words(items [][2]weight.FragmentItem, block kernel.Value, p int) fragmentWo
 	return take(items, func(item weight.FragmentItem) []kernel.Value { return item.Load(block, p) })
 }
 
-// scales returns what the octets of step p have in common, given heads.
+// scales returns what the octets of iteration p have in common, given heads.
 func (w fragmentWords) scales(items [][2]weight.FragmentItem, p int) fragmentWords {
 	list := make(fragmentWords, len(w))
 	for i, pair := range items {
@@ -82,20 +82,20 @@ func (held fragmentHeld) sets(next fragmentWords) {
 	}
 }
 
-// fragmentLoads are a block's words by step, and behind them its head.
-type fragmentLoads [weight.FragmentSteps + 1]fragmentWords
+// fragmentLoads are a block's words by iteration, and behind them its head.
+type fragmentLoads [weight.FragmentIterations + 1]fragmentWords
 
 // load loads all of a block.
 func load(items [][2]weight.FragmentItem, block kernel.Value) (l fragmentLoads) {
-	for p := range weight.FragmentSteps {
+	for p := range weight.FragmentIterations {
 		l[p] = words(items, block, p)
 	}
-	l[weight.FragmentSteps] = heads(items, block)
+	l[weight.FragmentIterations] = heads(items, block)
 	return l
 }
 
 // fragmentTurns are variables for them.
-type fragmentTurns [weight.FragmentSteps + 1]fragmentHeld
+type fragmentTurns [weight.FragmentIterations + 1]fragmentHeld
 
 func (l fragmentLoads) held(b *kernel.Builder) (t fragmentTurns) {
 	for i, w := range l {

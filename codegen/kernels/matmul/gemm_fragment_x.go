@@ -10,7 +10,7 @@ import (
 // keptX is x in the registers of the lanes that multiply it: a block of each row.
 type keptX struct {
 	*fragmentRun
-	octets [][][]kernel.Value // by step, octet, 8 rows
+	octets [][][]kernel.Value // by iteration, octet, 8 rows
 }
 
 func (x *keptX) start(block kernel.Value) {
@@ -20,20 +20,20 @@ func (x *keptX) start(block kernel.Value) {
 		row := b.Mul(x.source(b.Add(x.place, c*fragment.Columns)), b.Div(x.a.k, 8))
 		from = append(from, b.Add(row, b.Mul(block, weight.FragmentBlock/8)))
 	}
-	for p := range weight.FragmentSteps {
-		var step [][]kernel.Value
+	for p := range weight.FragmentIterations {
+		var iteration [][]kernel.Value
 		for o := range 4 {
 			at := x.sharing.Octet(b, x.quad, b.U32(uint32(o)), p)
 			var rows []kernel.Value
 			for _, row := range from {
 				rows = append(rows, x.a.x.Load(lane.U32x4, b.Add(row, at)))
 			}
-			step = append(step, rows)
+			iteration = append(iteration, rows)
 		}
-		x.octets = append(x.octets, step)
+		x.octets = append(x.octets, iteration)
 	}
-	for _, step := range x.octets { // all is loaded before any of it is waited for
-		for _, rows := range step {
+	for _, iteration := range x.octets { // all is loaded before any of it is waited for
+		for _, rows := range iteration {
 			for c := range rows {
 				rows[c] = weight.OctetOf(b, rows[c])
 			}
@@ -50,10 +50,10 @@ type stagedX struct {
 	*fragmentRun
 	region kernel.Value // of the subgroup
 	items  []stagedItem
-	held   []*kernel.Var // of the next step
+	held   []*kernel.Var // of the next iteration
 }
 
-// stagedItem is an octet of x that a lane brings, of every step.
+// stagedItem is an octet of x that a lane brings, of every iteration.
 type stagedItem struct {
 	from, to kernel.Value // in x, in the region
 	quad, o  kernel.Value // whose octet it is
@@ -63,17 +63,17 @@ type stagedItem struct {
 // two begin in different banks.
 func (k gemmFragment) strideX() int { return k.tileRows()*4 + 4 }
 
-// regionX is the vec4 of a step of x.
+// regionX is the vec4 of an iteration of x.
 func (k gemmFragment) regionX() int { return 4 * k.strideX() }
 
-// stagedVec4 is that of all steps of a block, of all groups.
-func (k gemmFragment) stagedVec4() int { return k.groups * weight.FragmentSteps * k.regionX() }
+// stagedVec4 is that of all iterations of a block, of all groups.
+func (k gemmFragment) stagedVec4() int { return k.groups * weight.FragmentIterations * k.regionX() }
 
-// stageX shares out the octets of a step to the lanes of the subgroup.
+// stageX shares out the octets of an iteration to the lanes of the subgroup.
 func (t *fragmentRun) stageX() *stagedX {
 	b := t.b
-	list := &stagedX{fragmentRun: t, region: b.Mul(t.group, weight.FragmentSteps*t.regionX())}
-	for from := 0; from < t.tileRows()*weight.FragmentBlock/weight.FragmentSteps/8; from += t.wave {
+	list := &stagedX{fragmentRun: t, region: b.Mul(t.group, weight.FragmentIterations*t.regionX())}
+	for from := 0; from < t.tileRows()*weight.FragmentBlock/weight.FragmentIterations/8; from += t.wave {
 		// Neighbours have the neighbour octet, then that of the next lane of four, then
 		// the next row.
 		id := b.Add(b.SubgroupLane(), from)
@@ -87,7 +87,7 @@ func (t *fragmentRun) stageX() *stagedX {
 	return list
 }
 
-// fetch loads a lane's octets of step p of a block.
+// fetch loads a lane's octets of iteration p of a block.
 func (x *stagedX) fetch(block kernel.Value, p int) []kernel.Value {
 	b := x.b
 	block = b.Mul(block, weight.FragmentBlock/8)
@@ -108,7 +108,7 @@ func (x *stagedX) octet(block fragmentAt, p, o int) func(rows int) kernel.Value 
 	b := x.b
 	at := b.Add(x.region, p*x.regionX())
 	if o == 0 {
-		// All lanes are through with what was here: since then there was a step with a barrier.
+		// All lanes are through with what was here: since then there was an iteration with a barrier.
 		for j, i := range x.items {
 			x.shared.Store(b.Add(at, i.to), weight.OctetOf(b, x.held[j].Get()))
 		}

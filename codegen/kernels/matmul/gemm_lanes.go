@@ -111,15 +111,15 @@ func (k lanesGemm) products(b *kernel.Builder, a *linearArgs, p *projectArgs, ro
 		}
 		sums = append(sums, list)
 	}
-	step := k.wave * k.split
+	stride := k.wave * k.split
 	first := b.Mul(b.Div(b.SubgroupID(), k.down*k.across), k.wave)
 	var ahead []*kernel.Var
 	for _, v := range load(first) {
 		ahead = append(ahead, b.Var(lane.F32x4, v))
 	}
-	b.For(first, length, step, func(i kernel.Value) {
+	b.For(first, length, stride, func(i kernel.Value) {
 		now := gets(ahead)
-		next := b.Add(i, step)
+		next := b.Add(i, stride)
 		sets(ahead, load(b.Select(b.Lt(next, length), next, i)))
 		for r, list := range sums {
 			for c, sum := range list {

@@ -9,8 +9,8 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// groupedX is x in shared memory as four subgroups multiply it: a step of a block of all rows at a time, which is a
-// chunk and lies together in its tile, in some buffers. While one is multiplied, maybe still the one before, too, the
+// groupedX is x in shared memory as four subgroups multiply it: an iteration of a block of all rows at a time, which is
+// a chunk and lies together in its tile, in some buffers. While one is multiplied, maybe still the one before, too, the
 // others are on their way.
 type groupedX struct {
 	*fragmentRun
@@ -21,7 +21,7 @@ const (
 	// groupedBuffers is a power of two; the chunks of groupedAhead buffers are in flight.
 	groupedBuffers, groupedAhead = 4, 2
 	// chunkPieces are the pieces of a chunk, groupedChunk its vec4.
-	chunkPieces  = ir.TileBlock / ir.PieceElements / weight.FragmentSteps
+	chunkPieces  = ir.TileBlock / ir.PieceElements / weight.FragmentIterations
 	groupedChunk = chunkPieces * ir.TileRows
 )
 
@@ -38,7 +38,7 @@ func (t *fragmentRun) groupX() *groupedX {
 	row := b.Add(b.Mul(b.WorkgroupID(0), len(orders)), slices.Index(orders, t.p.spec.tileOrder()))
 	from := b.Mul(row, b.Div(t.a.k, ir.PieceElements*chunkPieces))
 	if t.split != nil {
-		from = b.Add(from, b.Mul(t.firstBlock(), weight.FragmentSteps))
+		from = b.Add(from, b.Mul(t.firstBlock(), weight.FragmentIterations))
 	}
 	return &groupedX{fragmentRun: t, from: from}
 }
@@ -52,7 +52,7 @@ func (x *groupedX) slot(n kernel.Value) (slot, turn kernel.Value) {
 // copy begins to copy chunk n, if there is one, when all subgroups are done with what was there.
 func (x *groupedX) copy(n kernel.Value) {
 	b := x.b
-	b.If(b.And(b.Eq(b.LocalID(), 0), b.Lt(n, b.Mul(x.blocksOf(), weight.FragmentSteps))), func() {
+	b.If(b.And(b.Eq(b.LocalID(), 0), b.Lt(n, b.Mul(x.blocksOf(), weight.FragmentIterations))), func() {
 		slot, turn := x.slot(n)
 		x.arrivals.Free(slot, turn)
 		x.arrivals.Copy(slot, x.shared, b.Mul(slot, groupedChunk), x.a.x, b.Mul(b.Add(x.from, n), groupedChunk), groupedChunk)
@@ -78,9 +78,9 @@ func (t *fragmentRun) runGrouped(series kernel.Value) {
 	first := t.firstBlock()
 	head, held := heads(items, first).held(b), words(items, first, 0).held(b)
 	t.blocks(series, func(at fragmentAt) {
-		for p := range weight.FragmentSteps {
+		for p := range weight.FragmentIterations {
 			block, q := at.after(p)
-			chunk := b.Add(b.Mul(at.i, weight.FragmentSteps), p)
+			chunk := b.Add(b.Mul(at.i, weight.FragmentIterations), p)
 			scales, loaded := head.gets().scales(items, p), held.gets()
 			for o := range 4 {
 				matrices := t.weights(items, scales, loaded, o)

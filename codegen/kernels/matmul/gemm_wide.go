@@ -104,9 +104,9 @@ func wideOf(g *linearGroup, t *target.Target) (best *gemmWide) {
 // wideTurn is what a turn takes besides its subgroups, as many of which take as long.
 const wideTurn = 4
 
-// steps is how many products of a block all turns of a workgroup have at most. One of a run with a float scale, whose
-// accumulators take as many instructions, counts twice.
-func (k gemmWide) steps() (most int) {
+// products is how many products of a block all turns of a workgroup have at most. One of a run with a float scale,
+// whose accumulators take as many instructions, counts twice.
+func (k gemmWide) products() (most int) {
 	for i, p := range k.projects {
 		f := p.matrices[0].format.Fixed
 		products := f.Halves()
@@ -162,7 +162,7 @@ func (k gemmWide) candidate() site.Candidate {
 		Room:   k.room,
 		Grid:   [3]int{workgroups, k.splits, k.tiles()},
 		Tiling: &site.Tiling{Name: fmt.Sprintf("columns=%d groups=%d", k.wide, k.groups), K: k.k, Rows: k.wide, Across: workgroups, Subgroups: k.groups,
-			Steps: k.steps(), Series: k.turns(), Splits: k.splits},
+			Iterations: k.products(), Series: k.turns(), Splits: k.splits},
 	}
 	for i, p := range k.projects {
 		y := plans.Cover{
@@ -242,20 +242,20 @@ func newWideShared(b *kernel.Builder, k gemmWide) wideShared {
 	return s
 }
 
-// wideStep is a product of a block, of a run or, if scales are fine, of half of it. Runs in slots of even number come
-// first, as their exponents may be others. Accumulators take turns. One is not cleared between its steps: a step is
-// multiplied by the difference of its scale and the one that follows it there. It is cleared before the sum could leave
-// the mantissa of a window, or the exponent changes.
-type wideStep struct {
+// wideProduct is a product of a block, of a run or, if scales are fine, of half of it. Runs in slots of even number
+// come first, as their exponents may be others. Accumulators take turns. One is not cleared between its steps: a step
+// is multiplied by the difference of its scale and the one that follows it there. It is cleared before the sum could
+// leave the mantissa of a window, or the exponent changes.
+type wideProduct struct {
 	slot, half int
 	scale      int  // number of the step's scale
 	clear      bool // the accumulator is cleared before it
 	next       int  // number of the next scale of the accumulator; -1 if it is cleared before that
 }
 
-func wideSteps(f *weight.FixedFormat, sets int) (steps []wideStep) {
+func wideProducts(f *weight.FixedFormat, sets int) (steps []wideProduct) {
 	if !f.Super {
-		return plainSteps()
+		return plainProducts()
 	}
 	const most = 1<<22 - 1 // magnitude of the sums in a window
 	long := most / (f.Largest * weight.FixedMost * 32 / f.Halves())
@@ -264,7 +264,7 @@ func wideSteps(f *weight.FixedFormat, sets int) (steps []wideStep) {
 		slot := i%4*2 + i/4
 		for half := range f.Halves() {
 			n := len(steps)
-			s := wideStep{slot, half, f.Run(slot)*f.Halves() + half, true, -1}
+			s := wideProduct{slot, half, f.Run(slot)*f.Halves() + half, true, -1}
 			if n >= sets && since[n%sets] < long && f.Exponents[slot%2] == f.Exponents[steps[n-sets].slot%2] {
 				s.clear, steps[n-sets].next = false, s.scale
 			} else {

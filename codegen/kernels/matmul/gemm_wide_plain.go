@@ -17,10 +17,10 @@ const plainLeast = fixedChunk * fixedBlock
 // plainRuns reports whether a run of the format is its scale times its codes, and nothing else.
 func plainRuns(f *weight.FixedFormat) bool { return !f.Super && !f.Fine && !f.Offset }
 
-// plainSteps are wideSteps of such runs.
-func plainSteps() (steps []wideStep) {
+// plainProducts are wideProducts of such runs.
+func plainProducts() (steps []wideProduct) {
 	for slot := range weight.FixedRuns {
-		steps = append(steps, wideStep{slot: slot, clear: true, next: -1})
+		steps = append(steps, wideProduct{slot: slot, clear: true, next: -1})
 	}
 	return steps
 }
@@ -49,7 +49,7 @@ func (k *wideBlock) inRuns() (values []kernel.Value) {
 		p.xs = append(p.xs, b.Elem(pair, 0), b.Elem(pair, 1))
 	}
 	p.trees = make([]slotTree, 4*k.wideTask.matrices())
-	k.multiplySteps()
+	k.multiplyAll()
 	for _, t := range p.trees {
 		values = append(values, t.waiting[0])
 	}

@@ -277,7 +277,7 @@ type wideBlock struct {
 	local  kernel.Value // number of the block's x
 	at     kernel.Value // where that is in shared memory
 	sets   [][]*kernel.Var
-	steps  []wideStep
+	steps  []wideProduct
 	follow func(slot int) // is called where words of a slot are no more needed; -1: those of scales
 	scales [2]weight.SuperScales
 	total  []kernel.Value // the sums, as integers
@@ -289,14 +289,14 @@ type wideBlock struct {
 // wideBlock is superBlock for all columns: the lane's sums of the block whose x is that number, by matrix of 8 columns,
 // row, column.
 func (r *wideTask) wideBlock(rows fixedRows, words [2][]kernel.Value, local kernel.Value, sets [][]*kernel.Var, follow func(slot int)) []kernel.Value {
-	k := &wideBlock{wideTask: r, rows: rows, words: words, local: local, at: r.b.Mul(local, wideVecs*r.wide), sets: sets, steps: wideSteps(r.format, len(sets)), follow: follow}
+	k := &wideBlock{wideTask: r, rows: rows, words: words, local: local, at: r.b.Mul(local, wideVecs*r.wide), sets: sets, steps: wideProducts(r.format, len(sets)), follow: follow}
 	if !r.format.Super {
 		return k.inRuns()
 	}
 	k.begin()
 	rest := k.rest()
 	follow(-1)
-	k.multiplySteps()
+	k.multiplyAll()
 	upper, lower := k.totals(rest)
 	return r.numbers(k.scales, local, k.total, upper, lower)
 }
@@ -343,15 +343,15 @@ func (k *wideBlock) rest() kernel.Value {
 }
 
 // startOfStep is what an accumulator has that a step clears.
-func (k *wideBlock) startOfStep(s wideStep) float32 {
+func (k *wideBlock) startOfStep(s wideProduct) float32 {
 	if !k.format.Super {
 		return 0
 	}
 	return window(k.format.Exponents[s.slot%2])
 }
 
-// multiplySteps does all steps: while the accumulators of one are read, others are under way.
-func (k *wideBlock) multiplySteps() {
+// multiplyAll does all steps: while the accumulators of one are read, others are under way.
+func (k *wideBlock) multiplyAll() {
 	k.prepare(0)
 	before := len(k.sets) - 1 // steps that are under way while one is read
 	for n, step := range k.steps {
@@ -445,7 +445,7 @@ func (k *wideBlock) totals(rest kernel.Value) (upper, lower []kernel.Value) {
 
 // startOf returns what takes the windows of all steps out of the sum: where an accumulator is cleared, they add up to
 // the scale of the step behind.
-func (r *wideTask) startOf(scales []kernel.Value, steps []wideStep) kernel.Value {
+func (r *wideTask) startOf(scales []kernel.Value, steps []wideProduct) kernel.Value {
 	b, f := r.b, r.format
 	var sums [2]kernel.Value
 	for _, s := range steps {

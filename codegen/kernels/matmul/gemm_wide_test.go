@@ -13,7 +13,7 @@ import (
 // TestGemmWide holds that products of four subgroups give 16, 32 and 64 rows the bits that gemv gives one. What groups
 // have in common is tried by turns.
 func TestGemmWide(t *testing.T) {
-	on := ringTarget
+	on := matrixTarget
 	on.CUDA, on.Groups = 90, true
 	groups := map[string]func(w *work, d ir.DType, k int) []*ir.Value{
 		"gate and up": fixedGroups["gate and up"], "residual": fixedGroups["residual"],

@@ -72,7 +72,7 @@ func (g *linearGroup) inChunks(s *site.Site) *linearGroup {
 		return nil
 	}
 	for _, p := range g.projects {
-		if len(p.matrices) > 1 || p.matrices[0].format.Bytes != nil || !besideFixed(s.Program, p.matrices[0].value) {
+		if len(p.matrices) > 1 || p.matrices[0].format.Bytes != nil || !floatWithFixed(s.Program, p.matrices[0].value) {
 			return nil
 		}
 	}
@@ -81,8 +81,9 @@ func (g *linearGroup) inChunks(s *site.Site) *linearGroup {
 	return &o
 }
 
-// besideFixed reports whether a step of one row multiplies with a weight in a group that also has an x in fixed point.
-func besideFixed(p *ir.Program, weight *ir.Value) bool {
+// floatWithFixed reports whether a step of one row multiplies with a weight in a group that also has an x in fixed
+// point.
+func floatWithFixed(p *ir.Program, weight *ir.Value) bool {
 	for _, f := range p.Funcs {
 		for _, g := range f.Groups {
 			fixed := slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "fixed12" })
@@ -435,17 +436,17 @@ func (k gemv) name() string {
 	return strings.Join(words, " ")
 }
 
-// beside reports whether p reads x as it is, beside others in fixed point.
-func (k gemv) beside(p *projection) bool { return k.fixed != nil && !p.fixed }
+// inFloat reports whether p reads x as it is, beside others in fixed point.
+func (k gemv) inFloat(p *projection) bool { return k.fixed != nil && !p.fixed }
 
-// besideRows bounds the rows of a workgroup for such a projection, whose rows have more bytes
+// floatRows bounds the rows of a workgroup for such a projection, whose rows have more bytes
 // and are not loaded ahead.
-func (k gemv) besideRows() int { return max(2*k.teams, 4) }
+func (k gemv) floatRows() int { return max(2*k.teams, 4) }
 
 // tileOf returns the rows of p that a workgroup has.
 func (k gemv) tileOf(p *projection) int {
-	if k.beside(p) {
-		return min(k.tile, k.besideRows())
+	if k.inFloat(p) {
+		return min(k.tile, k.floatRows())
 	}
 	return k.tile
 }
@@ -503,8 +504,8 @@ func (k gemv) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder) {
 			r.a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
 				r.p = p
 				tile := r.tile
-				if k.beside(p.spec) {
-					tile = b.Min(tile, k.besideRows())
+				if k.inFloat(p.spec) {
+					tile = b.Min(tile, k.floatRows())
 				}
 				r.from = b.Mul(at, tile)
 				r.end = b.Min(b.Add(r.from, tile), p.width)

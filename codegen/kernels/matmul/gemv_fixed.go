@@ -61,11 +61,11 @@ func (r *gemvRun) scaleColumns() {
 	})
 }
 
-// besideUnits is the units of a row that loop loads at once, of all columns; chunkUnits is the same where no lane keeps
+// floatUnits is the units of a row that loop loads at once, of all columns; chunkUnits is the same where no lane keeps
 // anything else.
 const (
-	besideUnits = 4
-	chunkUnits  = 16
+	floatUnits = 4
+	chunkUnits = 16
 )
 
 // loop goes through the rows of a projection that reads x as it is, one at a time and in a
@@ -78,7 +78,7 @@ func (r *gemvRun) loop() {
 	}
 	f := r.p.matrices[0].Format
 	units := b.Div(r.a.k, f.Unit)
-	most := besideUnits
+	most := floatUnits
 	if r.chunked() {
 		most = chunkUnits
 	}

@@ -50,12 +50,12 @@ type linearGroup struct {
 // Group is a linear group for the kernel table.
 type Group = linearGroup
 
-// projection computes one result: act(W0 x + bias0) * (W1 x + bias1), act(W0 x + bias0) * beside, act(W0 x + bias0), or
+// projection computes one result: act(W0 x + bias0) * (W1 x + bias1), act(W0 x + bias0) * strip, act(W0 x + bias0), or
 // without act W0 x + bias0, maybe times a factor, plus residuals.
 type projection struct {
 	matrices  []*weights // one, or gate and up
 	act       string     // of glu
-	beside    *strip     // what the activation of one matrix is multiplied by, or nil
+	strip     *strip     // what the activation of one matrix is multiplied by, or nil
 	after     *ir.Op     // epilogue of one matrix, or nil
 	residuals []*ir.Value
 	result    *ir.Value
@@ -148,7 +148,7 @@ func (g *linearGroup) key() string {
 		if p.after != nil {
 			text = epilogues[p.after.Kind.Name].key(p.after, text)
 		}
-		if p.beside != nil {
+		if p.strip != nil {
 			text += "*rows"
 		}
 		if p.slots > 0 {
@@ -226,7 +226,7 @@ type projectArgs struct {
 	matrices  []weight.Matrix
 	bias      []*kernel.Buffer // nil where there is none
 	residuals []*kernel.Buffer
-	beside    *stripArgs // what the activation is multiplied by, or nil
+	strip     *stripArgs // what the activation is multiplied by, or nil
 	after     epilogueArgs
 	out       *kernel.Buffer
 	width     kernel.Value
@@ -292,8 +292,8 @@ func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearAr
 		if p.after != nil && epilogues[p.after.Kind.Name].declare != nil {
 			pa.after = epilogues[p.after.Kind.Name].declare(s, p.after, i)
 		}
-		if p.beside != nil {
-			pa.beside = p.beside.declare(s, i)
+		if p.strip != nil {
+			pa.strip = p.strip.declare(s, i)
 		}
 		for j, r := range p.residuals {
 			pa.residuals = append(pa.residuals, s.Read(matrixName("add", i, j), r))
@@ -337,7 +337,7 @@ func (a *linearArgs) join(b *kernel.Builder, workgroup kernel.Value) {
 // sameCode reports whether both projections have the same code but for their arguments.
 func (p *projection) sameCode(o *projection) bool {
 	same := func(a, b *weights) bool { return a.format == b.format && (a.bias == nil) == (b.bias == nil) }
-	return p.slots == 0 && o.slots == 0 && p.beside == nil && o.beside == nil && p.sameEpilogue(o) && p.tile == nil && o.tile == nil && p.act == o.act && p.half == o.half && p.fixed == o.fixed &&
+	return p.slots == 0 && o.slots == 0 && p.strip == nil && o.strip == nil && p.sameEpilogue(o) && p.tile == nil && o.tile == nil && p.act == o.act && p.half == o.half && p.fixed == o.fixed &&
 		len(p.residuals) == len(o.residuals) && slices.EqualFunc(p.matrices, o.matrices, same)
 }
 
@@ -441,7 +441,7 @@ func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel
 	switch {
 	case len(v) > 1:
 		y = lane.GLU(b, p.spec.act, y)(v[1])
-	case p.beside != nil:
+	case p.strip != nil:
 		y = lane.GLU(b, p.spec.act, y)(residuals[0])
 		residuals = residuals[1:]
 	case p.spec.after != nil:
@@ -469,8 +469,8 @@ func (p *projectArgs) loadResiduals(b *kernel.Builder, row, col kernel.Value) []
 		return p.ring.load(b, p.width, row, col)
 	}
 	var values []kernel.Value
-	if p.beside != nil {
-		values = append(values, p.beside.load(b, row, col))
+	if p.strip != nil {
+		values = append(values, p.strip.load(b, row, col))
 	}
 	for _, r := range p.residuals {
 		values = append(values, r.Load(kernel.F32, b.Add(b.Mul(row, p.width), col)))

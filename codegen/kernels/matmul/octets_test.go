@@ -104,7 +104,7 @@ func fragmentOctets(w *weight.Format, rows, cols int) (*kernel.Func, error) {
 		block, quad := b.Div(b.LocalID(), 4), b.Mod(b.LocalID(), 4)
 		row := b.WorkgroupID(0)
 		item := f.Open(weight.NewCoopDecoder(b, b.LocalID()), m, row, quad)
-		for p := range weight.FragmentSteps {
+		for p := range weight.FragmentIterations {
 			loaded := item.Load(block, p)
 			var scales []kernel.Value
 			if item.Scales != nil {

@@ -22,9 +22,9 @@ type stripArgs struct {
 
 func (p *strip) declare(s *site.Signature, i int) *stripArgs {
 	return &stripArgs{
-		from:   s.Read(matrixName("beside", i, 0), p.from),
-		stride: s.U32(matrixName("stride", i, 0), p.stride, 4096, "elements of a row of beside"),
-		first:  s.U32(matrixName("begin", i, 0), p.first, 0, "first element of beside that counts"),
+		from:   s.Read(matrixName("strip", i, 0), p.from),
+		stride: s.U32(matrixName("stride", i, 0), p.stride, 4096, "elements of a row of strip"),
+		first:  s.U32(matrixName("begin", i, 0), p.first, 0, "first element of strip that counts"),
 	}
 }
 
@@ -53,13 +53,13 @@ func (m *match) gateRows(p *projection, op *ir.Op) bool {
 		by = &strip{cut.Args[0], int(cut.Args[0].Type.Last()), cut.Attrs.Int("first")}
 		m.cuts = slices.Delete(m.cuts, i, i+1)
 	}
-	p.act, p.beside, p.result = op.Attrs.Str("act"), by, op.Result
+	p.act, p.strip, p.result = op.Attrs.Str("act"), by, op.Result
 	return true
 }
 
 // loads is how many values loadResiduals returns where there is no convolution.
 func (p *projection) loads() int {
-	if p.beside != nil {
+	if p.strip != nil {
 		return 1 + len(p.residuals)
 	}
 	return len(p.residuals)

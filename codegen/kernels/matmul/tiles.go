@@ -52,8 +52,8 @@ func newTilesRun(r *rowsRun) *tilesRun {
 	return t
 }
 
-// steps is the registers of x of 16 columns, of the elements that are taken apart from one on.
-func (r *tilesRun) steps(from kernel.Value) kernel.Value {
+// iterations is the registers of x of 16 columns, of the elements that are taken apart from one on.
+func (r *tilesRun) iterations(from kernel.Value) kernel.Value {
 	b := r.b
 	return b.Div(b.Min(b.Sub(r.cols, from), r.depth), 2*kernel.TileSide)
 }
@@ -61,7 +61,7 @@ func (r *tilesRun) steps(from kernel.Value) kernel.Value {
 // register is where that of x is of 16 columns, the at-th of those taken apart from element from on.
 func (r *tilesRun) register(from, columns, at kernel.Value) kernel.Value {
 	b := r.b
-	return b.Add(b.Mul(b.Div(from, 2), r.size), b.Mul(b.Add(b.Mul(columns, r.steps(from)), at), tileWords))
+	return b.Add(b.Mul(b.Div(from, 2), r.size), b.Mul(b.Add(b.Mul(columns, r.iterations(from)), at), tileWords))
 }
 
 // round puts a column of x into shared memory. A lane takes four of 64 elements, which are two pairs.
@@ -117,7 +117,7 @@ func (r *tilesRun) project(at, columns kernel.Value) {
 
 // parts is how many there are of the elements that are taken apart from one on, of both strips.
 func (r *tilesRun) parts(from kernel.Value) kernel.Value {
-	return r.b.Mul(r.b.Div(r.steps(from), weight.PanelPart/(2*kernel.TileSide)), tileStrips)
+	return r.b.Mul(r.b.Div(r.iterations(from), weight.PanelPart/(2*kernel.TileSide)), tileStrips)
 }
 
 // buffer is where the registers of the weights of a strip begin, of those that are taken apart from an element on.
@@ -165,14 +165,14 @@ func (r *tilesRun) multiply(c, from, turn kernel.Value, columns int) {
 			sums(func(tile int, at kernel.Value) { b.TileLoad(tile, r.products, at, tileStrips*laneRows) })
 		})
 	})
-	steps := b.Div(r.steps(from), tileTurns)
-	b.For(b.Mul(turn, steps), b.Mul(b.Add(turn, 1), steps), 1, func(step kernel.Value) {
+	iterations := b.Div(r.iterations(from), tileTurns)
+	b.For(b.Mul(turn, iterations), b.Mul(b.Add(turn, 1), iterations), 1, func(iteration kernel.Value) {
 		for s := range tileStrips {
-			at := b.Add(r.buffer(from, b.U32(uint32(s))), b.Mul(step, tileWords))
+			at := b.Add(r.buffer(from, b.U32(uint32(s))), b.Mul(iteration, tileWords))
 			b.TileLoad(tileWeights(s), r.weights, at, laneRows)
 		}
 		for i := range columns {
-			b.TileLoad(tileX(i), r.x, r.register(from, b.Add(b.Div(c, kernel.TileSide), i), step), kernel.TileSide)
+			b.TileLoad(tileX(i), r.x, r.register(from, b.Add(b.Div(c, kernel.TileSide), i), iteration), kernel.TileSide)
 			for s := range tileStrips {
 				b.TileMulAdd(tileSum(i, s), tileX(i), tileWeights(s))
 			}

@@ -20,8 +20,8 @@ func DeltaCandidates(s *site.Site, op *ir.Op) (list []site.Candidate) {
 	return list
 }
 
-// DeltaBeside are the candidates with their lanes, for other workgroups beside them.
-func DeltaBeside(s *site.Site, op *ir.Op) (list []site.Candidate) {
+// DeltaHorizontal are the candidates with their lanes, for other workgroups beside them.
+func DeltaHorizontal(s *site.Site, op *ir.Op) (list []site.Candidate) {
 	for _, k := range deltaKernels(s, op) {
 		c := k.candidate()
 		c.Lanes = k.lanes()

@@ -49,8 +49,8 @@ type Candidate struct {
 	// Lanes is the lanes of a workgroup, Rows the rows of x of the group, and Kept the elements of these rows that a
 	// lane keeps; 0 if the family does not say.
 	Lanes, Rows, Kept int
-	// Ring is the ring of copied weights in shared memory; nil if there is none.
-	Ring *Ring
+	// Staging is the buffer of copied weights in shared memory; nil if there is none.
+	Staging *Staging
 	// AtOnce: a subgroup loads all of its rows before it multiplies the first.
 	AtOnce bool
 	// Timed: only times on a device tell which of several such shapes is best.
@@ -81,11 +81,12 @@ func (c *Candidate) Arguments() []Operand {
 	return list
 }
 
-// Ring describes a ring of tiles of weights in shared memory: one is multiplied while copies fill the others.
-type Ring struct {
-	Stages    int // tiles
+// Staging describes a circular buffer of tiles of weights in shared memory: one is multiplied while copies fill the
+// others.
+type Staging struct {
+	Tiles     int // how many
 	Bytes     int // of a tile, for all subgroups
-	Besides   int // bytes of shared memory that the workgroup takes besides the ring
+	Besides   int // bytes of shared memory that the workgroup takes besides the buffer
 	Subgroups int // of a workgroup
 }
 

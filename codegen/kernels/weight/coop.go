@@ -6,29 +6,29 @@ import (
 	"github.com/zincc-dev/zincc/ir/gguf"
 )
 
-// CoopDepth is the number of elements of a row in a step of a tile.
+// CoopDepth is the number of elements of a row in an iteration of a tile.
 const CoopDepth = 64
 
-// CoopFormat is one row of the table of layouts that gemm_coop reads, in steps of 64
-// elements of a row. Lanes share the items of a step. An item is one or more runs of octets; item i begins with octet
-// i*run. Weights in f32, such as routers, have no row, since they are not rounded.
+// CoopFormat is one row of the table of layouts that gemm_coop reads, in iterations of 64 elements of a row. Lanes
+// share the items of an iteration. An item is one or more runs of octets; item i begins with octet i*run. Weights in
+// f32, such as routers, have no row, since they are not rounded.
 type CoopFormat struct {
 	Items  int
 	Run    int // octets
 	Stride int // octets from one run to the next
-	Span   int // steps of a block
+	Span   int // iterations of a block
 	// Open returns an item of all blocks of a row.
 	Open func(d *CoopDecoder, m Matrix, row, item kernel.Value) CoopItem
 }
 
-// CoopItem is one item in every step of a row. Loads are separate from the code that waits for
-// them. The code depends on the step's number in its block.
+// CoopItem is one item in every iteration of a row. Loads are separate from the code that waits for
+// them. The code depends on the iteration's number in its block.
 type CoopItem struct {
-	// Head loads the words that all steps of a block need; nil if there are none.
+	// Head loads the words that all iterations of a block need; nil if there are none.
 	Head func(block kernel.Value) []kernel.Value
-	// Load loads the other words that step p of a block needs.
+	// Load loads the other words that iteration p of a block needs.
 	Load func(block kernel.Value, p int) []kernel.Value
-	// Octets returns the octets of step p, each a U32x4, from what was loaded.
+	// Octets returns the octets of iteration p, each a U32x4, from what was loaded.
 	Octets func(head, loaded []kernel.Value, p int) []kernel.Value
 }
 
@@ -116,12 +116,12 @@ func Elems4(b *kernel.Builder, v kernel.Value) []kernel.Value {
 }
 
 // coopPlain is an item of a format without blocks: load loads vec4 at of the row's
-// first plus step times so many.
-func coopPlain(d *CoopDecoder, m Matrix, row, item kernel.Value, perStep int, octets func(w kernel.Value) []kernel.Value) CoopItem {
-	first := d.Add(d.Mul(row, d.Div(m.Cols, CoopDepth/perStep)), item)
+// first plus iteration times so many.
+func coopPlain(d *CoopDecoder, m Matrix, row, item kernel.Value, perIteration int, octets func(w kernel.Value) []kernel.Value) CoopItem {
+	first := d.Add(d.Mul(row, d.Div(m.Cols, CoopDepth/perIteration)), item)
 	return CoopItem{
-		Load: func(step kernel.Value, _ int) []kernel.Value {
-			return []kernel.Value{m.Buf.Load(lane.U32x4, d.Add(first, d.Mul(step, perStep)))}
+		Load: func(iteration kernel.Value, _ int) []kernel.Value {
+			return []kernel.Value{m.Buf.Load(lane.U32x4, d.Add(first, d.Mul(iteration, perIteration)))}
 		},
 		Octets: func(_, loaded []kernel.Value, _ int) []kernel.Value { return octets(loaded[0]) },
 	}
@@ -240,8 +240,8 @@ func coopQ4_0(d *CoopDecoder, m Matrix, row, item kernel.Value) CoopItem {
 	b := d.Builder
 	first := b.Add(b.Mul(row, b.Div(m.Cols, 32)), item)
 	return CoopItem{
-		Load: func(step kernel.Value, _ int) []kernel.Value {
-			block := b.Add(first, b.Mul(step, 2))
+		Load: func(iteration kernel.Value, _ int) []kernel.Value {
+			block := b.Add(first, b.Mul(iteration, 2))
 			return []kernel.Value{m.Buf.Load(lane.U32x4, block), halfAt(b, m.Buf, b.Div(b.Mul(m.Rows, m.Cols), 8), block)}
 		},
 		Octets: func(_, loaded []kernel.Value, _ int) []kernel.Value {
@@ -266,8 +266,8 @@ func coopQ8_0(d *CoopDecoder, m Matrix, row, item kernel.Value) CoopItem {
 	b := d.Builder
 	first := b.Add(b.Mul(row, b.Div(m.Cols, 16)), item)
 	return CoopItem{
-		Load: func(step kernel.Value, _ int) []kernel.Value {
-			at := b.Add(first, b.Mul(step, 4))
+		Load: func(iteration kernel.Value, _ int) []kernel.Value {
+			at := b.Add(first, b.Mul(iteration, 4))
 			return []kernel.Value{m.Buf.Load(lane.U32x4, at), halfAt(b, m.Buf, b.Div(b.Mul(m.Rows, m.Cols), 4), b.Shr(at, 1))}
 		},
 		Octets: func(_, loaded []kernel.Value, _ int) []kernel.Value {

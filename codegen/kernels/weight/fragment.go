@@ -7,64 +7,64 @@ import (
 
 // FragmentFormat is one row of the table of layouts that gemm_fragment reads. The four lanes
 // of a subgroup that hold parts of the same row of a matrix take parts of the weights'
-// row: 64 elements of each block of 256, in two steps of four octets of 8. The format chooses
+// row: 64 elements of each block of 256, in two iterations of four octets of 8. The format chooses
 // these elements so that a lane loads 16 bytes at a time and needs few scales.
 type FragmentFormat struct {
 	Sharing string // names one of Sharings
-	Loads   int    // vec4 of codes that a lane loads for a step, at most
+	Loads   int    // vec4 of codes that a lane loads for an iteration, at most
 	Open    func(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentItem
 }
 
 // Sharing says which elements of a block the lanes get. It maps each bit of an octet's number in
-// its block to a bit of o (its number among the four of a step), of its lane among the four,
+// its block to a bit of o (its number among the four of an iteration), of its lane among the four,
 // or of the step.
 type Sharing struct {
-	O, Lanes [2]int
-	Step     int
+	O, Lanes  [2]int
+	Iteration int
 }
 
 const (
-	FragmentBlock = 256 // elements
-	FragmentSteps = 2   // of a block
+	FragmentBlock      = 256 // elements
+	FragmentIterations = 2   // of a block
 )
 
 // FragmentItem is a lane's part of the blocks of a row. Loads are separate from the code that waits for
 // them.
 type FragmentItem struct {
-	// Head loads the words that all steps of a block need; nil if there are none.
+	// Head loads the words that all iterations of a block need; nil if there are none.
 	Head func(block kernel.Value) []kernel.Value
-	// Load loads the other words that step p of a block needs.
+	// Load loads the other words that iteration p of a block needs.
 	Load func(block kernel.Value, p int) []kernel.Value
-	// Scales returns the values that the octets of step p share, from the words that Head loaded; nil
+	// Scales returns the values that the octets of iteration p share, from the words that Head loaded; nil
 	// if there are none.
 	Scales func(head []kernel.Value, p int) []kernel.Value
-	// Octet returns octet o of the four of a step, a U32x4.
+	// Octet returns octet o of the four of an iteration, a U32x4.
 	Octet func(scales, loaded []kernel.Value, o int) kernel.Value
 }
 
 var Sharings = map[string]Sharing{
 	// 32 neighbours of each half of a block to each lane
-	"turn": {O: [2]int{0, 1}, Lanes: [2]int{2, 3}, Step: 4},
+	"turn": {O: [2]int{0, 1}, Lanes: [2]int{2, 3}, Iteration: 4},
 	// Two lanes share a pair of sub-blocks of 32, which are the low and the high nibbles of
 	// 32 bytes; a step has two pairs. So what the lanes take at a time lies close together.
-	"pairs": {O: [2]int{0, 2}, Lanes: [2]int{1, 3}, Step: 4},
+	"pairs": {O: [2]int{0, 2}, Lanes: [2]int{1, 3}, Iteration: 4},
 	// Each lane gets 16 elements of half a super-block, and the 16 that lie 64 further.
-	"halves": {O: [2]int{0, 3}, Lanes: [2]int{1, 2}, Step: 4},
+	"halves": {O: [2]int{0, 3}, Lanes: [2]int{1, 2}, Iteration: 4},
 }
 
-// Octet returns the number in a block of a lane's octet o of step p.
+// Octet returns the number in a block of a lane's octet o of iteration p.
 func (d Sharing) Octet(b *kernel.Builder, laneID, o kernel.Value, p int) kernel.Value {
-	at := b.U32(uint32(p << d.Step))
+	at := b.U32(uint32(p << d.Iteration))
 	for i := range 2 {
 		at = b.Add(at, b.Shl(b.And(b.Shr(laneID, i), 1), d.Lanes[i]), b.Shl(b.And(b.Shr(o, i), 1), d.O[i]))
 	}
 	return at
 }
 
-// Place returns the lane of an octet, given its number in the block, and o + 4 times the step.
+// Place returns the lane of an octet, given its number in the block, and o + 4 times the iteration.
 func (d Sharing) Place(b *kernel.Builder, octet kernel.Value) (laneID, o kernel.Value) {
 	bit := func(at, to int) kernel.Value { return b.Shl(b.And(b.Shr(octet, at), 1), to) }
-	return b.Or(bit(d.Lanes[0], 0), bit(d.Lanes[1], 1)), b.Or(bit(d.O[0], 0), bit(d.O[1], 1), bit(d.Step, 2))
+	return b.Or(bit(d.Lanes[0], 0), bit(d.Lanes[1], 1)), b.Or(bit(d.O[0], 0), bit(d.O[1], 1), bit(d.Iteration, 2))
 }
 
 // fragmentWide reads elements of 16 bits.
@@ -87,7 +87,7 @@ func octetOfBrains(b *kernel.Builder, w kernel.Value) kernel.Value {
 	return octet(b, brains(b, b.Elem(w, 0), b.Elem(w, 1)), brains(b, b.Elem(w, 2), b.Elem(w, 3)))
 }
 
-// pairScales returns scales and offsets of the two sub-blocks that the lane shares in step p,
+// pairScales returns scales and offsets of the two sub-blocks that the lane shares in iteration p,
 // as pairs of f16, from a super-block's header: see subWords.
 func pairScales(b *kernel.Builder, header, laneID kernel.Value, p int) []kernel.Value {
 	var list []kernel.Value
@@ -225,7 +225,7 @@ func fragmentQ4_0(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentIt
 	}
 }
 
-// fragmentBytes reads a plane of int8; a lane takes two vec4 of it a step. rest loads
+// fragmentBytes reads a plane of int8; a lane takes two vec4 of it an iteration. rest loads
 // what else belongs to elements from 16 times at on, and terms returns their scale and
 // offset, as f32, for each of the two.
 func fragmentBytes(d *CoopDecoder, m Matrix, row, laneID kernel.Value, rest func(at kernel.Value) []kernel.Value, terms func(rest []kernel.Value, i int) (scale, offset kernel.Value)) FragmentItem {

@@ -241,8 +241,8 @@ func (p *packed) coop(d *CoopDecoder, m Matrix, row, item kernel.Value) CoopItem
 	b := d.Builder
 	first := b.Shr(item, 1)
 	return CoopItem{
-		Load: func(step kernel.Value, _ int) []kernel.Value {
-			i := b.Add(b.Mul(step, CoopDepth/FixedRun), first)
+		Load: func(iteration kernel.Value, _ int) []kernel.Value {
+			i := b.Add(b.Mul(iteration, CoopDepth/FixedRun), first)
 			return append(p.run(b, m, row, i).all(), b.And(i, 7))
 		},
 		Octets: func(_, words []kernel.Value, _ int) (list []kernel.Value) {
@@ -261,10 +261,10 @@ func (p *packed) coop(d *CoopDecoder, m Matrix, row, item kernel.Value) CoopItem
 func (p *packed) fragment(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentItem {
 	b := d.Builder
 	return FragmentItem{
-		Load: func(block kernel.Value, step int) []kernel.Value {
-			r := p.run(b, m, row, b.Add(b.Mul(block, FragmentBlock/FixedRun), laneID, 4*step))
+		Load: func(block kernel.Value, iteration int) []kernel.Value {
+			r := p.run(b, m, row, b.Add(b.Mul(block, FragmentBlock/FixedRun), laneID, 4*iteration))
 			r.load = func(t kernel.Type, i kernel.Value) kernel.Value { return d.load(m.Buf, t, i) }
-			return append(r.all(), b.Add(laneID, 4*step))
+			return append(r.all(), b.Add(laneID, 4*iteration))
 		},
 		Octet: func(_, words []kernel.Value, o int) kernel.Value {
 			octet := p.octetOf(b, words, o)

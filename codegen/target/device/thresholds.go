@@ -11,8 +11,8 @@ type Thresholds struct {
 	WgmmaRows int
 	// FixedRows is the least number of rows of x for which gemm_fixed is considered, not gemv.
 	FixedRows int
-	// RingMost is the most tiles of weights in a ring of gemm_fixed.
-	RingMost int
+	// StagedTiles is the most tiles of weights in the staging buffer of gemm_fixed.
+	StagedTiles int
 	// Room is what attention leaves registers for.
 	Room Room
 	// Timed: shapes are considered that only measured times can rank.

@@ -35,7 +35,7 @@ var curve = &device.Curve{
 const (
 	// fragmentAlways is the rows up to which tiles of gemm_fragment were measured that take as long for any rows.
 	fragmentAlways = 48
-	// matrixFixed is the time that all kernels with matrices take besides their steps, in microseconds.
+	// matrixFixed is the time that all kernels with matrices take besides their iterations, in microseconds.
 	matrixFixed = 4
 	// wgmmaLeast is the elements of the shortest rows of which gemm_wgmma was measured.
 	wgmmaLeast = 2048
@@ -43,7 +43,7 @@ const (
 
 // coopSteps has the microseconds of a step by tile: alone for one workgroup on a unit, busy for each
 // of several; for projections of one and of two matrices.
-var coopSteps = map[string]struct{ alone, busy [2]float64 }{
+var coopIterations = map[string]struct{ alone, busy [2]float64 }{
 	"tile=128x192 subgroup=64x32 groups=1 ahead=1,1": {[2]float64{1.5, 1.55}, [2]float64{1.5, 1.55}},
 	"tile=128x128 subgroup=64x32 groups=1 ahead=1,1": {[2]float64{1.1, 1.15}, [2]float64{1.1, 1.15}},
 	"tile=128x128 subgroup=64x32 groups=1 ahead=2,1": {[2]float64{1.16, 1.2}, [2]float64{1.17, 1.2}},
@@ -56,13 +56,13 @@ var coopSteps = map[string]struct{ alone, busy [2]float64 }{
 }
 
 func coopSeconds(t *device.Tiling, rows, units int) float64 {
-	step, ok := coopSteps[t.Name]
+	iteration, ok := coopIterations[t.Name]
 	if !ok {
 		return math.Inf(1) // a tile that was not measured comes last
 	}
 	i := t.Matrices - 1
 	workgroups := device.Rounds(t.Tiles(rows)*t.Across, units)
-	return 1e-6 * (matrixFixed + float64(t.Steps)*max(step.alone[i], step.busy[i]*float64(workgroups)))
+	return 1e-6 * (matrixFixed + float64(t.Iterations)*max(iteration.alone[i], iteration.busy[i]*float64(workgroups)))
 }
 
 // fragmentSeconds was measured with 36 rows of q4_k where rows are pooled.
@@ -83,7 +83,7 @@ func fragmentSeconds(t *device.Tiling, rows, units int) float64 {
 	if t.Wide > 16 {
 		block *= 1.36
 	}
-	us := 2 + float64(rounds)*(3+float64(t.Steps)*block)
+	us := 2 + float64(rounds)*(3+float64(t.Iterations)*block)
 	if t.Splits > 1 {
 		sums := 0
 		if many {
@@ -110,7 +110,7 @@ func wgmmaSeconds(t *device.Tiling, rows, units int) float64 {
 		return math.Inf(1)
 	}
 	tiles := t.Tiles(rows) * t.Across
-	us := matrixFixed + float64(device.Rounds(tiles*t.Splits, units))*(times.besides+float64(t.Steps)*times.block)
+	us := matrixFixed + float64(device.Rounds(tiles*t.Splits, units))*(times.besides+float64(t.Iterations)*times.block)
 	if t.Splits > 1 {
 		us += lastBlock(t.Splits, t.Splits*t.Rows*tiles*t.Outputs)
 	}
@@ -136,12 +136,12 @@ func wideSeconds(t *device.Tiling, rows, units int) float64 {
 	turns := float64(t.Series)
 	rounds := device.Rounds(t.Across*t.Splits*t.Tiles(rows), units)
 	share := min(1, float64(t.K)/(4*256)) // of a chunk, that there is
-	return 1e-6 * float64(rounds) * (times.besides + share*(times.turn*turns+times.finer*(float64(t.Steps)/products-turns)))
+	return 1e-6 * float64(rounds) * (times.besides + share*(times.turn*turns+times.finer*(float64(t.Iterations)/products-turns)))
 }
 
-// floatSteps says by tile how long a workgroup takes that a unit has to itself, with rows of 2048
+// floatTimes says by tile how long a workgroup takes that a unit has to itself, with rows of 2048
 // elements, and how much longer two take, in seconds.
-var floatSteps = map[string]struct{ alone, beside float64 }{
+var floatTimes = map[string]struct{ alone, second float64 }{
 	"8x8 subgroups=4": {50e-6, 21e-6},
 	"8x4 subgroups=8": {25e-6, 25e-6},
 
@@ -151,22 +151,22 @@ var floatSteps = map[string]struct{ alone, beside float64 }{
 
 // floatSeconds: each unit goes through its workgroups by twos.
 func floatSeconds(t *device.Tiling, rows, units int) float64 {
-	step, ok := floatSteps[t.Name]
+	times, ok := floatTimes[t.Name]
 	if !ok {
 		return math.Inf(1)
 	}
 	each := device.Rounds(t.Tiles(rows)*t.Across, units)
-	return 5e-6 + (step.alone*float64((each+1)/2)+step.beside*float64(each/2))*float64(t.K)/2048
+	return 5e-6 + (times.alone*float64((each+1)/2)+times.second*float64(each/2))*float64(t.K)/2048
 }
 
 func lanesSeconds(t *device.Tiling, rows, _ int) float64 {
 	return 11e-6 + 2e-13*float64(rows)*float64(t.Width)*float64(t.K)
 }
 
-// expertCoopSeconds: a workgroup takes so much, and so much for each of its steps.
+// expertCoopSeconds: a workgroup takes so much, and so much for each of its iterations.
 func expertCoopSeconds(t *device.Tiling, rows, units int) float64 {
 	share := float64(t.Rows*t.Outputs) / (32 * 128)
-	workgroup := 0.4 + 1.5*share + float64(t.Steps)*(0.14+0.36*share)
+	workgroup := 0.4 + 1.5*share + float64(t.Iterations)*(0.14+0.36*share)
 	return 1e-6 * (matrixFixed + t.ExpertTiles(rows)*float64(t.Across)/float64(units)*workgroup)
 }
 
@@ -175,7 +175,7 @@ func expertFragmentSeconds(t *device.Tiling, rows, units int) float64 {
 	if t.Name == "kept" {
 		return math.Inf(1)
 	}
-	mean, blocks := float64(rows*t.Slots)/float64(t.Experts), float64(t.Steps)
+	mean, blocks := float64(rows*t.Slots)/float64(t.Experts), float64(t.Iterations)
 	us := 0.5 + blocks*(0.83+0.03*min(float64(t.Rows), mean)) // for 128 outputs
 	if t.Wide > 16 {
 		us = 5.7 + blocks*2.67*(0.36+0.0166*min(float64(t.Rows), 1.25*mean)) // for 256

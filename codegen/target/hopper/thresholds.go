@@ -29,8 +29,8 @@ var (
 		// For 48, 128 and 256 rows of the 8B behind 300 positions attention_coop takes 11, 15 and 21 us,
 		// attention_wgmma 15, 16 and 17; behind 40,000 205, 398 and 786, and 103, 192 and 371.
 		WgmmaRows: 128,
-		// Only rings of 2 to 4 were measured (docs/lab/batched-decoding.md).
-		RingMost: 4,
+		// Only staging buffers of 2 to 4 were measured (docs/lab/batched-decoding.md).
+		StagedTiles: 4,
 		// Without, a unit has one workgroup. With heads of 128, 4 and 8 rows: 10.4 us where 13.0 were, and 14.8 of
 		// 17.8. With one and two rows each unit has no more than one anyway.
 		Room: device.Room{Lanes: 512, Rows: 3, Head: 128},

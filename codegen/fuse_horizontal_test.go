@@ -62,9 +62,9 @@ func "decode/1" rows=1 sequences=one run=1 class=exact {
 }
 `
 
-// TestProjectBeside holds that the gate's projection moves beside the rule, and the gated norm behind it, where there
-// are kernels for that; and that the oracle gets the same from the program as it was.
-func TestProjectBeside(t *testing.T) {
+// TestFuseHorizontally holds that the gate's projection moves beside the rule, and the gated norm behind it, where
+// there are kernels for that; and that the oracle gets the same from the program as it was.
+func TestFuseHorizontally(t *testing.T) {
 	two := strings.NewReplacer("rows=1", "rows=2", "run=1", "run=2", "decode/1", "decode/2")
 	reader := strings.NewReplacer("%%14 = add %%13, @h", "%%14 = add %%13, %%3")
 	float := strings.NewReplacer("linear %%1, @blk.0.attn_gate.weight", "linear %%0, @blk.0.attn_gate.weight")
@@ -106,7 +106,7 @@ func TestProjectBeside(t *testing.T) {
 		}
 		p := parse()
 		table := codegen.Table(on, 1)
-		i := slices.IndexFunc(table, func(pass passes.Pass) bool { return pass.Name == "ProjectBeside" })
+		i := slices.IndexFunc(table, func(pass passes.Pass) bool { return pass.Name == "FuseHorizontally" })
 		if err := table[i].Run(p); err != nil {
 			t.Fatal(err)
 		}

@@ -11,22 +11,22 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
 )
 
-// besideTest is deltaTest, without the gated norm, beside the projection of a row of 512 elements to so many.
-func besideTest(does, headMap string, dim, keys, heads, width int, c kerneltest.Case) kerneltest.Case {
+// horizontalTest is deltaTest, without the gated norm, beside the projection of a row of 512 elements to so many.
+func horizontalTest(does, headMap string, dim, keys, heads, width int, c kerneltest.Case) kerneltest.Case {
 	c = kerneltest.DeltaTest(does, headMap, dim, keys, heads, c)
-	c.Family, c.Terms = "beside", 512
+	c.Family, c.Terms = "horizontal", 512
 	c.Globals += fmt.Sprintf("step @h : f32[T, 512]\nweight @hg : f32[512]\nweight @w : q8_0[%d, 512]\n", width)
 	c.Group = fmt.Sprintf("%%90 = rmsnorm @h, @hg {eps=1e-06, group=512} : f32[T, 512]\n%%91 = fixed12 %%90 : f32[T, 512]\n%%92 = linear %%91, @w : io f32[T, %d]\n", width) + c.Group
 	return c
 }
 
-// TestBeside runs a delta rule beside a projection, as they are through CUDA, in the interpreter.
-func TestBeside(t *testing.T) {
+// TestHorizontal runs a delta rule beside a projection, as they are through CUDA, in the interpreter.
+func TestHorizontal(t *testing.T) {
 	on := kerneltest.Lookup(t, "sm_90-cuda")
 	for _, c := range []kerneltest.Case{
-		besideTest("conv norm decay sigmoid", "mod", 128, 2, 4, 500, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 1, Pos: []int{40}}),
-		besideTest("conv norm decay sigmoid", "div", 128, 1, 2, 7, kerneltest.Case{Ctx: 64, Slots: 3, Rows: 1, Pos: []int{0}, Slot: []int{2}}),
-		besideTest("norm sigmoid", "mod", 128, 1, 1, 64, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 1, Pos: []int{5}}),
+		horizontalTest("conv norm decay sigmoid", "mod", 128, 2, 4, 500, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 1, Pos: []int{40}}),
+		horizontalTest("conv norm decay sigmoid", "div", 128, 1, 2, 7, kerneltest.Case{Ctx: 64, Slots: 3, Rows: 1, Pos: []int{0}, Slot: []int{2}}),
+		horizontalTest("norm sigmoid", "mod", 128, 1, 1, 64, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 1, Pos: []int{5}}),
 	} {
 		list := c.Candidates(t, c.Site(t, on))
 		if len(list) < 3 || !list[0].Early {
@@ -37,13 +37,13 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestBesideRefuses has groups for which there is no such kernel.
-func TestBesideRefuses(t *testing.T) {
+// TestHorizontalRefuses has groups for which there is no such kernel.
+func TestHorizontalRefuses(t *testing.T) {
 	on := kerneltest.Lookup(t, "sm_90-cuda")
-	c := besideTest("conv norm decay sigmoid", "mod", 128, 2, 4, 64, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 1})
+	c := horizontalTest("conv norm decay sigmoid", "mod", 128, 2, 4, 64, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 1})
 	two := c
 	two.Rows = 2
-	wide := besideTest("conv norm decay sigmoid", "mod", 128, 66, 132, 64, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 1}) // a head for each unit
+	wide := horizontalTest("conv norm decay sigmoid", "mod", 128, 66, 132, 64, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 1}) // a head for each unit
 	whole := c
 	whole.Group = strings.Replace(c.Group, "%91 = fixed12 %90 : f32[T, 512]\n%92 = linear %91", "%92 = linear %90", 1) // x is not shared
 	for _, c := range []kerneltest.Case{two, wide, whole} {

@@ -14,12 +14,12 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// DerivedRule is what CheckDerived proves.
-var DerivedRule = plans.Rule{Name: "derived", Doc: "this compiler makes the same kernels, pipelines, dispatches and requirements of the op program"}
+// ReproducedRule is what CheckReproduced proves.
+var ReproducedRule = plans.Rule{Name: "reproduced", Doc: "this compiler makes the same kernels, pipelines, dispatches and requirements of the op program"}
 
-// Derivable returns nil if CheckDerived can judge p, else the reason: another version of the compiler made it,
+// Reproducible returns nil if CheckReproduced can judge p, else the reason: another version of the compiler made it,
 // or its target is unknown.
-func Derivable(p *plans.Plan) error {
+func Reproducible(p *plans.Plan) error {
 	if want := compilerName(); p.Header.Compiler != want {
 		return fmt.Errorf("made by %q, this is %q", p.Header.Compiler, want)
 	}
@@ -27,13 +27,13 @@ func Derivable(p *plans.Plan) error {
 	return err
 }
 
-// CheckDerived emits the program of a plan again and returns where the plan differs. The plan must have passed
-// plans.Check and be Derivable. It ignores the answers of the driver's compiler about pipelines. It reads no cache:
+// CheckReproduced emits the program of a plan again and returns where the plan differs. The plan must have passed
+// plans.Check and be Reproducible. It ignores the answers of the driver's compiler about pipelines. It reads no cache:
 // what it judges may have come from there. The error is errors.ErrUnsupported where this computer cannot make the
 // plan's code.
-func CheckDerived(ctx context.Context, p *plans.Plan) ([]plans.Problem, error) {
-	c := &derivation{have: p}
-	want, err := derive(objects.Fresh(ctx), p)
+func CheckReproduced(ctx context.Context, p *plans.Plan) ([]plans.Problem, error) {
+	c := &reproduction{have: p}
+	want, err := reproduce(objects.Fresh(ctx), p)
 	switch {
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
@@ -58,8 +58,8 @@ func CheckDerived(ctx context.Context, p *plans.Plan) ([]plans.Problem, error) {
 	return c.problems, nil
 }
 
-// derive emits what follows from the program of p, with its memory and weights.
-func derive(ctx context.Context, p *plans.Plan) (*plans.Plan, error) {
+// reproduce emits what follows from the program of p, with its memory and weights.
+func reproduce(ctx context.Context, p *plans.Plan) (*plans.Plan, error) {
 	t, err := target.OfPlan(&p.Header)
 	if err != nil {
 		return nil, err
@@ -71,17 +71,17 @@ func derive(ctx context.Context, p *plans.Plan) (*plans.Plan, error) {
 	return e.plan, nil
 }
 
-type derivation struct {
+type reproduction struct {
 	have     *plans.Plan
 	problems []plans.Problem
 }
 
-func (c *derivation) add(entry, site, format string, args ...any) {
-	c.problems = append(c.problems, plans.Problem{Rule: DerivedRule.Name, Entry: entry, Site: site, Message: fmt.Sprintf(format, args...)})
+func (c *reproduction) add(entry, site, format string, args ...any) {
+	c.problems = append(c.problems, plans.Problem{Rule: ReproducedRule.Name, Entry: entry, Site: site, Message: fmt.Sprintf(format, args...)})
 }
 
 // weights holds the layouts of weights against those that kernels read.
-func (c *derivation) weights() error {
+func (c *reproduction) weights() error {
 	t, err := target.OfPlan(&c.have.Header)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (c *derivation) weights() error {
 	return nil
 }
 
-func (c *derivation) modules(want *plans.Plan) {
+func (c *reproduction) modules(want *plans.Plan) {
 	if have := len(c.have.Modules); have != len(want.Modules) {
 		c.add("", "", "%d modules, want %d", have, len(want.Modules))
 	}
@@ -110,7 +110,7 @@ func (c *derivation) modules(want *plans.Plan) {
 	}
 }
 
-func (c *derivation) pipelines(want *plans.Plan) {
+func (c *reproduction) pipelines(want *plans.Plan) {
 	if have := len(c.have.Pipelines); have != len(want.Pipelines) {
 		c.add("", "", "%d pipelines, want %d", have, len(want.Pipelines))
 	}
@@ -123,7 +123,7 @@ func (c *derivation) pipelines(want *plans.Plan) {
 	}
 }
 
-func (c *derivation) entry(a, b *plans.Entry) {
+func (c *reproduction) entry(a, b *plans.Entry) {
 	if a.Kind != b.Kind || a.Rows != b.Rows || a.Logits != b.Logits || a.Next != b.Next || a.Candidates != b.Candidates {
 		c.add(a.Name, "", "is of kind %q with %d rows, logits %q, next ids %q and candidates %q, want %q, %d, %q, %q and %q",
 			a.Kind, a.Rows, a.Logits, a.Next, a.Candidates, b.Kind, b.Rows, b.Logits, b.Next, b.Candidates)

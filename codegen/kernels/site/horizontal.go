@@ -7,13 +7,13 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// Beside returns one dispatch of two candidates with as many lanes, whose grids are lines: the workgroups of other
+// Horizontal returns one dispatch of two candidates with as many lanes, whose grids are lines: the workgroups of other
 // follow those of c. prefix begins the names of other's arguments and constants. It has the order of other, and loads
 // early what both may.
-func Beside(c, other Candidate, prefix string) Candidate {
+func Horizontal(c, other Candidate, prefix string) Candidate {
 	first := c.Grid[0]
 	joint := Candidate{
-		Kernel: "beside " + c.Kernel + ", " + other.Kernel,
+		Kernel: "horizontal " + c.Kernel + ", " + other.Kernel,
 		Order:  other.Order,
 		Shape:  c.Shape + ", " + other.Shape,
 		Lanes:  other.Lanes,
@@ -28,7 +28,7 @@ func Beside(c, other Candidate, prefix string) Candidate {
 		cover.Arg, cover.First = prefix+cover.Arg, after(cover, first)
 		joint.Cover = append(joint.Cover, cover)
 	}
-	return Implement(joint, "beside", func(s *Signature) func(b *kernel.Builder) {
+	return Implement(joint, "horizontal", func(s *Signature) func(b *kernel.Builder) {
 		one := c.declare(s)
 		s.prefix = prefix
 		two := other.declare(s)

@@ -2,14 +2,14 @@ package matmul
 
 import "github.com/zincc-dev/zincc/codegen/kernels/site"
 
-// besideTakes is what GemvBeside can do.
-const besideTakes = Exact | LastRow | Norm | Fixed12 | Several | Bias | GLU | GateRows | Epilogue | Residual
+// horizontalTakes is what GemvHorizontal can do.
+const horizontalTakes = Exact | LastRow | Norm | Fixed12 | Several | Bias | GLU | GateRows | Epilogue | Residual
 
-// GemvBeside are candidates of one row whose workgroups have exactly so many lanes, for workgroups of another kernel
-// beside them: teams that share x.
-func GemvBeside(s *site.Site, lanes int) (list []site.Candidate) {
+// GemvHorizontal are candidates of one row whose workgroups have exactly so many lanes, for workgroups of another
+// kernel beside them: teams that share x.
+func GemvHorizontal(s *site.Site, lanes int) (list []site.Candidate) {
 	g, t := Match(s), s.Target
-	if g == nil || !g.Has(Fixed12, besideTakes) || g.rows != 1 {
+	if g == nil || !g.Has(Fixed12, horizontalTakes) || g.rows != 1 {
 		return nil
 	}
 	k := gemv{linearGroup: g, wave: t.Wave, columns: 1, most: residentElements, brief: t.Brief, resident: true, aside: true}

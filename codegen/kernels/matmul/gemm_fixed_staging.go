@@ -7,15 +7,15 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target"
 )
 
-// Where copies to shared memory need no registers, the weights of several tiles are in flight while one is
-// multiplied: each subgroup has a ring of copies of its block in the 16 rows of a tile. The four lanes that hold parts
+// Where copies to shared memory need no registers, the weights of several tiles are in flight while one is multiplied:
+// each subgroup has a staging buffer with copies of its block in the 16 rows of a tile. The four lanes that hold parts
 // of a row copy it, so that a barrier of the subgroup is enough.
 
-// ringStages are the numbers of tiles that a ring may have.
-var ringStages = []int{2, 3, 4, 6, 8}
+// stagedTiles are the numbers of tiles that a staging buffer may have.
+var stagedTiles = []int{2, 3, 4, 6, 8}
 
-// rings returns the rings that fit in shared memory; none if weights are not copied.
-func (k gemmFixed) rings(t *target.Target) (list []*site.Ring) {
+// stagings returns the staging buffers that fit in shared memory; none if weights are not copied.
+func (k gemmFixed) stagings(t *target.Target) (list []*site.Staging) {
 	if !t.Copies() {
 		return nil
 	}
@@ -24,18 +24,18 @@ func (k gemmFixed) rings(t *target.Target) (list []*site.Ring) {
 			return nil
 		}
 	}
-	for _, n := range ringStages {
-		r := &site.Ring{Stages: n, Bytes: k.groups * k.ringRow() * fixedSide, Besides: k.sharedSizes().bytes(), Subgroups: k.groups}
-		if r.Besides+r.Stages*r.Bytes <= t.SharedOptIn {
+	for _, n := range stagedTiles {
+		r := &site.Staging{Tiles: n, Bytes: k.groups * k.stagedRow() * fixedSide, Besides: k.sharedSizes().bytes(), Subgroups: k.groups}
+		if r.Besides+r.Tiles*r.Bytes <= t.SharedOptIn {
 			list = append(list, r)
 		}
 	}
 	return list
 }
 
-// ringVecs is the vec4 of a row in the ring, for the formats that are copied: 2 more than a multiple of 4, so that
-// lanes of neighbouring rows read different banks.
-func (k gemmFixed) ringVecs() int {
+// stagedVecs is the vec4 of a row in the staging buffer, for the formats that are copied: 2 more than a multiple of 4,
+// so that lanes of neighbouring rows read different banks.
+func (k gemmFixed) stagedVecs() int {
 	most := 0
 	for _, p := range k.projects {
 		n := 0
@@ -47,8 +47,8 @@ func (k gemmFixed) ringVecs() int {
 	return site.CeilDiv(most-2, 4)*4 + 2
 }
 
-// ringRest is the other words of a row there.
-func (k gemmFixed) ringRest() int {
+// stagedRest is the other words of a row there.
+func (k gemmFixed) stagedRest() int {
 	most := 0
 	for _, p := range k.projects {
 		most = max(most, p.matrices[0].format.Fixed.Rest)
@@ -56,29 +56,29 @@ func (k gemmFixed) ringRest() int {
 	return most
 }
 
-// ringRow is the bytes of a row there.
-func (k gemmFixed) ringRow() int { return 16*k.ringVecs() + 4*k.ringRest() }
+// stagedRow is the bytes of a row there.
+func (k gemmFixed) stagedRow() int { return 16*k.stagedVecs() + 4*k.stagedRest() }
 
-// fixedRing is the ring.
-type fixedRing struct {
+// fixedStaging is the staging buffer.
+type fixedStaging struct {
 	pairs *kernel.Array // of words: by stage, subgroup, row
 	rest  *kernel.Array // words: by stage, subgroup, row; nil if there are none
 }
 
-func newFixedRing(b *kernel.Builder, k gemmFixed) *fixedRing {
+func newFixedStaging(b *kernel.Builder, k gemmFixed) *fixedStaging {
 	if k.stages == 0 {
 		return nil
 	}
 	rows := k.stages * k.groups * fixedSide
-	r := &fixedRing{pairs: b.Shared(lane.U32x2, rows*2*k.ringVecs())}
-	if n := k.ringRest(); n > 0 {
+	r := &fixedStaging{pairs: b.Shared(lane.U32x2, rows*2*k.stagedVecs())}
+	if n := k.stagedRest(); n > 0 {
 		r.rest = b.Shared(kernel.U32, rows*n)
 	}
 	return r
 }
 
-// ringAt is the row in the ring that the lane's rows of the i-th tile begin at.
-func (r *fixedTask) ringAt(i kernel.Operand) kernel.Value {
+// stagedAt is the row in the staging buffer that the lane's rows of the i-th tile begin at.
+func (r *fixedTask) stagedAt(i kernel.Operand) kernel.Value {
 	b := r.b
 	return b.Add(b.Mul(b.Add(b.Mul(b.Mod(i, r.stages), r.groups), r.group), fixedSide), r.place)
 }
@@ -89,9 +89,9 @@ func (r *fixedTask) copyTile(block, i kernel.Value) {
 }
 
 // copyBlock begins to copy the lane's part of a block of the tile whose first output of each matrix is col, to the
-// place of the ring's i-th tile.
+// place of the buffer's i-th tile.
 func (r *fixedTask) copyBlock(col, block, i kernel.Value) {
-	b, at := r.b, r.ringAt(i)
+	b, at := r.b, r.stagedAt(i)
 	var some [4][]func() // copies of the first lanes of four alone, by their number; those of all at 0
 	for h, row := range r.rowsAt(col, nil) {
 		buf, to := r.p.matrices[h*fixedSide/2/r.each()].Buf, b.Add(at, h*fixedSide/2)
@@ -103,13 +103,13 @@ func (r *fixedTask) copyBlock(col, block, i kernel.Value) {
 				lanes := min(count-k, 4) % 4
 				some[lanes] = append(some[lanes], func() {
 					piece := b.Add(r.quad, k)
-					buf.Copy(lane.U32x4, r.ring.pairs, b.Mul(b.Add(b.Mul(to, r.ringVecs()), before, piece), 2), b.Add(spans[s], piece))
+					buf.Copy(lane.U32x4, r.staging.pairs, b.Mul(b.Add(b.Mul(to, r.stagedVecs()), before, piece), 2), b.Add(spans[s], piece))
 				})
 			}
 			n += count
 		}
 		for k, word := range rest {
-			some[1] = append(some[1], func() { buf.Copy(kernel.U32, r.ring.rest, b.Add(b.Mul(to, r.ringRest()), k), word) })
+			some[1] = append(some[1], func() { buf.Copy(kernel.U32, r.staging.rest, b.Add(b.Mul(to, r.stagedRest()), k), word) })
 		}
 	}
 	for lanes, copies := range some {
@@ -127,8 +127,8 @@ func (r *fixedTask) copyBlock(col, block, i kernel.Value) {
 	}
 }
 
-// fillRing begins to copy the first tiles, but for the ring's last one: before x, which is nearer.
-func (r *fixedTask) fillRing(block, series kernel.Value) {
+// fillStaging begins to copy the first tiles, but for its last one: before x, which is nearer.
+func (r *fixedTask) fillStaging(block, series kernel.Value) {
 	b := r.b
 	for i := range r.stages - 1 {
 		do := func() { r.copyTile(block, b.U32(uint32(i))) }
@@ -141,9 +141,9 @@ func (r *fixedTask) fillRing(block, series kernel.Value) {
 	}
 }
 
-// turnRing begins to copy the tile that is a ring ahead of the i-th, in the place of the one before it, which all lanes
-// of the subgroup have read, and returns the lane's words of the i-th one.
-func (r *fixedTask) turnRing(rows fixedRows, block, i, series kernel.Value) (words [2][]kernel.Value) {
+// turnStaging begins to copy the tile that is all of the buffer ahead of the i-th, in the place of the one before it,
+// which all lanes of the subgroup have read, and returns the lane's words of the i-th one.
+func (r *fixedTask) turnStaging(rows fixedRows, block, i, series kernel.Value) (words [2][]kernel.Value) {
 	b := r.b
 	ahead := b.Add(i, r.stages-1)
 	b.If(b.Lt(ahead, series), func() { r.copyTile(block, ahead) })
@@ -155,17 +155,17 @@ func (r *fixedTask) turnRing(rows fixedRows, block, i, series kernel.Value) (wor
 
 // copied returns the lane's words of the i-th tile, which have come.
 func (r *fixedTask) copied(rows fixedRows, block, i kernel.Value) (words [2][]kernel.Value) {
-	b, at := r.b, r.ringAt(i)
+	b, at := r.b, r.stagedAt(i)
 	for h, row := range rows {
 		from := b.Add(at, h*fixedSide/2)
 		pair := func(i kernel.Value) []kernel.Value {
-			return lane.Elements(b, r.ring.pairs.Load(b.Add(b.Mul(from, 2*r.ringVecs()), i)))
+			return lane.Elements(b, r.staging.pairs.Load(b.Add(b.Mul(from, 2*r.stagedVecs()), i)))
 		}
 		for _, w := range row.Load(block) {
 			if w.Apart {
 				own := func(half int) kernel.Value {
-					at := b.Add(b.Mul(from, 2*r.ringVecs()), w.At(), b.And(r.quad, 1), 2*half)
-					return r.ring.pairs.LoadElem(at, b.Shr(r.quad, 1))
+					at := b.Add(b.Mul(from, 2*r.stagedVecs()), w.At(), b.And(r.quad, 1), 2*half)
+					return r.staging.pairs.LoadElem(at, b.Shr(r.quad, 1))
 				}
 				words[h] = append(words[h], b.Vec(own(0), own(1)))
 				continue
@@ -177,7 +177,7 @@ func (r *fixedTask) copied(rows fixedRows, block, i kernel.Value) (words [2][]ke
 			case lane.U32x2:
 				words[h] = append(words[h], b.Vec(operands(pair(w.At()))...))
 			case kernel.U32:
-				words[h] = append(words[h], r.ring.rest.Load(b.Add(b.Mul(from, r.ringRest()), w.At())))
+				words[h] = append(words[h], r.staging.rest.Load(b.Add(b.Mul(from, r.stagedRest()), w.At())))
 			default:
 				words[h] = append(words[h], w.Load())
 			}

@@ -10,9 +10,9 @@ import (
 	"github.com/zincc-dev/zincc/passes"
 )
 
-// projectBeside moves the projection of what gates a delta rule's result from the dispatch before the rule into that of
-// the rule, and the gated norm into the projection behind it, in entries of one row, where kernels compute that.
-func projectBeside(p *ir.Program, t *target.Target) error {
+// fuseHorizontally moves the projection of what gates a delta rule's result from the dispatch before the rule into that
+// of the rule, and the gated norm into the projection behind it, in entries of one row, where kernels compute that.
+func fuseHorizontally(p *ir.Program, t *target.Target) error {
 	for _, f := range p.Funcs {
 		if f.Rows != 1 || t.IsHost() {
 			continue
@@ -20,7 +20,7 @@ func projectBeside(p *ir.Program, t *target.Target) error {
 		b, uses := ir.NewBuilder(f), f.Uses()
 		for _, op := range f.Ops() {
 			m := moveOf(f, uses, op)
-			if m == nil || !strategy.Besides(t, op.Args[0].Def.Attrs.Int("v_heads")) {
+			if m == nil || !strategy.FusesHorizontally(t, op.Args[0].Def.Attrs.Int("v_heads")) {
 				continue
 			}
 			if err := m.make(f, b); err != nil {

@@ -16,8 +16,8 @@ import (
 // gatePrefix begins the names of the projection's arguments.
 const gatePrefix = "gate_"
 
-// besideParts returns the two parts of the group as sites of their own; nil if it is none of this kind.
-func besideParts(s *Site) (rule, gate *Site) {
+// horizontalParts returns the two parts of the group as sites of their own; nil if it is none of this kind.
+func horizontalParts(s *Site) (rule, gate *Site) {
 	var parts [2]ir.Group // the rule's, the projection's
 	j := slices.IndexFunc(s.Group.Ops, func(op *ir.Op) bool { return op.Kind.Name == "linear" })
 	if j < 0 || s.Func.Rows != 1 {
@@ -46,24 +46,24 @@ func besideParts(s *Site) (rule, gate *Site) {
 	return sites[0], sites[1]
 }
 
-// besideCandidates has each shape of the rule with those of the projection that have as many lanes, on the units that
-// the rule leaves: first those of most lanes, and of these those of which no workgroup waits for room.
-func besideCandidates(s *Site, op *ir.Op) []Candidate {
-	rule, gate := besideParts(s)
+// horizontalCandidates has each shape of the rule with those of the projection that have as many lanes, on the units
+// that the rule leaves: first those of most lanes, and of these those of which no workgroup waits for room.
+func horizontalCandidates(s *Site, op *ir.Op) []Candidate {
+	rule, gate := horizontalParts(s)
 	if rule == nil {
 		return nil
 	}
 	workgroups := func(lanes int) int { return s.Target.Units * max(1, unitLanes/lanes) } // that run at once
 	var list []Candidate
-	for _, c := range recurrent.DeltaBeside(rule, op) {
+	for _, c := range recurrent.DeltaHorizontal(rule, op) {
 		rest := *s.Target
 		rest.Units = workgroups(c.Lanes) - c.Grid[0]
 		if rest.Units <= 0 || c.Grid[1] > 1 || c.Grid[2] > 1 {
 			continue
 		}
 		gate.Target = &rest
-		for _, other := range matmul.GemvBeside(gate, c.Lanes) {
-			list = append(list, site.Beside(c, other, gatePrefix))
+		for _, other := range matmul.GemvHorizontal(gate, c.Lanes) {
+			list = append(list, site.Horizontal(c, other, gatePrefix))
 		}
 	}
 	slices.SortStableFunc(list, func(a, b Candidate) int {
@@ -75,9 +75,9 @@ func besideCandidates(s *Site, op *ir.Op) []Candidate {
 // unitLanes is the lanes of a unit for which both have registers.
 const unitLanes = 512
 
-// besideWants is what the projection wants.
-func besideWants(s *Site, _ *ir.Op) []Rewrite {
-	if _, gate := besideParts(s); gate != nil {
+// horizontalWants is what the projection wants.
+func horizontalWants(s *Site, _ *ir.Op) []Rewrite {
+	if _, gate := horizontalParts(s); gate != nil {
 		return gemv.wants(gate, matmul.Match(gate))
 	}
 	return nil
