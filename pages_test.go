@@ -224,7 +224,7 @@ func TestBadPagedPlans(t *testing.T) {
 }
 
 // TestWindowsOnLlvmpipe: of a model whose layers see a window, kernels give requests at once, behind prompts longer than
-// the window, the answers that they give them one by one, while pages before the window are taken by others.
+// the window, the answers that they give them one by one, while others take pages that lie before the window.
 func TestWindowsOnLlvmpipe(t *testing.T) {
 	s, err := synth.New(synth.Shape{
 		Name: "windowed", Arch: "gpt-oss", Quant: "Q8_0", Layers: 2, Embd: 64, Vocab: 288, Ctx: 512, RopeBase: 1e4, Heads: 2, KVHeads: 1, HeadDim: 64,
