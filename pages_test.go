@@ -153,7 +153,10 @@ func TestBadPagedPlans(t *testing.T) {
 		{"a cache that is not in pages", "schema", "and there is a block table: true", func(p *plans.Plan) { p.Program.Global(p.Memory.KV[0].Name).Layout = "" }},
 		{"an op without the table", "schema", "and there is a block table: false", func(p *plans.Plan) { op := cacheOp(p); op.Args = op.Args[:len(op.Args)-1] }},
 		{"a table of other sequences", "schema", "block table", func(p *plans.Plan) { p.Program.Global(ir.StepPages).Type.Shape[0]++ }},
-		{"a cache of fewer pages than others", "schema", "pages of 64 positions", func(p *plans.Plan) { p.Program.Global(p.Memory.KV[1].Name).Type.Shape[0]-- }},
+		{"a cache of a group that gives pages back", "schema", "pages of group 1 with a window of 0", func(p *plans.Plan) { p.Memory.KV[0].Kept.Group = ir.WindowGroup }},
+		{"a cache of a group that there is not", "schema", "pages of group 2", func(p *plans.Plan) { p.Memory.KV[0].Kept.Group = ir.PageGroups }},
+		{"a block table of no group", "schema", "block table", func(p *plans.Plan) { p.Program.Global(ir.StepPages).Name = "mine" }},
+		{"a cache of fewer pages than others", "schema", "pages, others of block table", func(p *plans.Plan) { p.Program.Global(p.Memory.KV[1].Name).Type.Shape[0]-- }},
 		{"a part of a cache", "regions", "kernels reach all pages", func(p *plans.Plan) {
 			for _, d := range p.Entries[0].Dispatches {
 				for j := range d.Args {
@@ -223,8 +226,8 @@ func TestBadPagedPlans(t *testing.T) {
 	}
 }
 
-// TestWindowsOnLlvmpipe: of a model whose layers see a window, kernels give requests at once, behind prompts longer than
-// the window, the answers that they give them one by one, while others take pages that lie before the window.
+// TestWindowsOnLlvmpipe: of a model whose layers see a window, kernels give requests at once, behind prompts longer
+// than the window, the answers that they give them one by one, while others take pages that lie before the window.
 func TestWindowsOnLlvmpipe(t *testing.T) {
 	s, err := synth.New(synth.Shape{
 		Name: "windowed", Arch: "gpt-oss", Quant: "Q8_0", Layers: 2, Embd: 64, Vocab: 288, Ctx: 512, RopeBase: 1e4, Heads: 2, KVHeads: 1, HeadDim: 64,
