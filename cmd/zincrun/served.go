@@ -68,9 +68,9 @@ func (s *serveFlags) open(ctx context.Context, path, name string) (_ *api.Model,
 		}
 	}
 	eo := engine.Options{ITL: s.itl, ReuseAnswers: s.reuse.answers}
-	if s.kept.store != nil && known {
-		eo.Keeper = s.kept.store.Of(m.Hash)
-		if why := engine.Keeps(o.Plan); why != nil {
+	if known {
+		eo.Keeper = s.kept.of(m.Hash, o.Exec)
+		if why := engine.Keeps(o.Plan); why != nil && s.kept.store != nil {
 			s.log.Warn("cache-dir", "model", path, "why", why.Error())
 		}
 	}

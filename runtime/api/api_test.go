@@ -301,7 +301,7 @@ func TestSlots(t *testing.T) {
 		}
 	}
 	_, b = x.do("GET", "/load", "")
-	if want := `"prefixes":{"pieces":3,"states":2,"tokens":700,"state_bytes":8,"forgotten_tokens":64,"evicted_states":1},"pages":{"positions":64,"total":40,"free":10,"held":30,"shared":4,"preemptions":7}`; !strings.Contains(b, want) || !strings.Contains(b, `"waiting_for":{"turn":0}`) {
+	if want := `"prefixes":{"pieces":3,"states":2,"tokens":700,"state_bytes":8,"forgotten_tokens":64,"evicted_states":1},"host_cache":{"pieces":9,"bytes":4096,"restored_tokens":32},"pages":{"positions":64,"total":40,"free":10,"held":30,"shared":4,"preemptions":7}`; !strings.Contains(b, want) || !strings.Contains(b, `"waiting_for":{"turn":0}`) {
 		t.Errorf("no %s in %s", want, b)
 	}
 }

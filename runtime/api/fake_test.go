@@ -125,7 +125,7 @@ func (f *fakeEngine) Stats() engine.Stats {
 	s := engine.Stats{Device: "fake", Ctx: 2048, Slots: make([]engine.SlotStats, 2), WaitingFor: map[string]int{engine.ForTurn: 0},
 		Cache: cache.Stats{Nodes: 3, States: 2, Tokens: 700, StateBytes: 8, ForgottenTokens: 64, EvictedStates: 1},
 		Pages: cache.PageStats{Positions: 64, Total: 40, Free: 10, Held: 30, Shared: 4}, Preempted: 7,
-		RestoredTokens: 32, Decided: map[string]int64{engine.OtherSlot: 5}, PromptWaits: map[string]int64{engine.ForTokens: 6},
+		RestoredTokens: 32, KeptPieces: 9, KeptBytes: 4096, Decided: map[string]int64{engine.OtherSlot: 5}, PromptWaits: map[string]int64{engine.ForTokens: 6},
 		Ahead: 9, Chosen: map[string]int64{engine.ByCandidates: 7}}
 	s.Slots[0].Decision, s.Slots[0].Kept = engine.Decision{Why: engine.LeastMissed, Reuse: engine.OtherSlot, From: 1, Forgot: 64}, 64
 	s.Slots[0].Pages = 3

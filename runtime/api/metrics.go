@@ -170,6 +170,8 @@ var gaugeRows = []struct {
 	{"requests_running", []string{"num_requests_running"}, "Requests being answered.", func(s engine.Stats) float64 { return float64(running(s)) }},
 	{"prefix_tokens_kept", nil, "Tokens of prompts that slots hold for later ones; what several hold counts once.", func(s engine.Stats) float64 { return float64(s.Cache.Tokens) }},
 	{"prefix_pieces_kept", nil, "Pieces of prompts that slots hold for later ones.", func(s engine.Stats) float64 { return float64(s.Cache.Nodes) }},
+	{"host_cache_pieces", nil, "Pieces of prompts in the host's memory for later ones.", func(s engine.Stats) float64 { return float64(s.KeptPieces) }},
+	{"host_cache_bytes", nil, "Their bytes.", func(s engine.Stats) float64 { return float64(s.KeptBytes) }},
 	{"states_used", nil, "Recurrent states that are kept for later prompts.", func(s engine.Stats) float64 { return float64(s.Cache.States) }},
 	{"state_bytes", nil, "Their bytes.", func(s engine.Stats) float64 { return float64(s.Cache.StateBytes) }},
 	{"pages_total", nil, "Pages of the pool; 0 where caches have none.", func(s engine.Stats) float64 { return float64(s.Pages.Total) }},
@@ -187,7 +189,7 @@ var sumRows = []struct {
 	read func(engine.Stats) int64
 }{
 	{"prefix_tokens_forgotten_total", nil, "Tokens of prompts that no slot holds any more.", func(s engine.Stats) int64 { return s.Cache.ForgottenTokens }},
-	{"prefix_tokens_restored_total", nil, "Tokens of prompts that were kept over a restart.", func(s engine.Stats) int64 { return s.RestoredTokens }},
+	{"prefix_tokens_restored_total", nil, "Tokens of prompts that were found in the host's memory, or kept over a restart.", func(s engine.Stats) int64 { return s.RestoredTokens }},
 	{"submissions_ahead_total", nil, "Submissions made while the one before ran, so that the device did not wait.", func(s engine.Stats) int64 { return s.Ahead }},
 	{"states_evicted_total", nil, "Recurrent states that gave way to others.", func(s engine.Stats) int64 { return s.Cache.EvictedStates }},
 	{"preemptions_total", []string{"num_preemptions_total"}, "Requests that gave their slots up for the pages of others.", func(s engine.Stats) int64 { return s.Preempted }},

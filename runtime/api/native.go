@@ -279,6 +279,13 @@ type cacheJSON struct {
 	EvictedStates   int64 `json:"evicted_states"`
 }
 
+// hostJSON is what the host's memory has of prompts, and what was found there and in files.
+type hostJSON struct {
+	Pieces   int   `json:"pieces"`
+	Bytes    int64 `json:"bytes"`
+	Restored int64 `json:"restored_tokens"`
+}
+
 // pagesJSON is cache.PageStats, and how often a request gave its slot up for the pages of others.
 type pagesJSON struct {
 	Positions   int   `json:"positions"`
@@ -305,8 +312,9 @@ type loadJSON struct {
 	Prompt       int64          `json:"prompt_tokens"`
 	Cached       int64          `json:"cached_tokens"`
 	Generated    int64          `json:"generated_tokens"`
-	Kept         *cacheJSON     `json:"prefixes,omitempty"` // what slots hold of prompts
-	Pages        *pagesJSON     `json:"pages,omitempty"`    // of the pool, where there is one
+	Kept         *cacheJSON     `json:"prefixes,omitempty"`   // what slots hold of prompts
+	Host         *hostJSON      `json:"host_cache,omitempty"` // what memory has of prompts beside them
+	Pages        *pagesJSON     `json:"pages,omitempty"`      // of the pool, where there is one
 	Slots        []slotJSON     `json:"slots"`
 	Entries      []entryJSON    `json:"entries"`
 	Memory       Memory         `json:"memory"`
@@ -348,6 +356,9 @@ func handleLoad(c *call) error {
 		if c.seesAll() {
 			kept := cacheJSON(st.Cache)
 			l.WaitingFor, l.Kept = st.WaitingFor, &kept
+			if st.KeptPieces > 0 || st.RestoredTokens > 0 {
+				l.Host = &hostJSON{st.KeptPieces, st.KeptBytes, st.RestoredTokens}
+			}
 			if p := st.Pages; p.Total > 0 {
 				l.Pages = &pagesJSON{p.Positions, p.Total, p.Free, p.Held, p.Shared, st.Preempted}
 			}

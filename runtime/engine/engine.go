@@ -66,7 +66,7 @@ type Options struct {
 	// ReuseAnswers lets the next turn of a conversation go on from the answer that its slot holds. It computes less;
 	// its answer may have other bits than that of the same request elsewhere.
 	ReuseAnswers bool
-	// Keeper keeps what prompts have left in slots over restarts, of this plan alone; nil: nothing is kept.
+	// Keeper keeps what prompts have left in slots, of this plan alone; nil: nothing is kept.
 	Keeper Keeper
 	// Watch is told what slots hold of prompts; nil: nobody looks.
 	Watch cache.Watcher

@@ -15,7 +15,13 @@ import (
 	"github.com/zincc-dev/zincc/runtime"
 )
 
-// Keeper keeps bytes by name over restarts: what was written as a whole, or nothing. Its methods may be called by
+// Holding is a Keeper that has something in memory.
+type Holding interface {
+	Held() (pieces int, bytes int64)
+	Lasts() bool // over restarts; else nothing is written at the end
+}
+
+// Keeper keeps bytes by name, in memory or over restarts: what was written as a whole, or nothing. Its methods may be called by
 // several goroutines.
 type Keeper interface {
 	Has(name string) bool
@@ -29,7 +35,8 @@ type Keeper interface {
 
 // kept is what the engine keeps of prompts: the rows of each piece under a name that follows from all tokens up to its
 // end, the owner, the device and the cuts. So a piece that is there has the bits that reading it would write.
-// Pieces are written while nobody asks for anything, and behind the last request.
+// Pieces are written while nobody asks for anything, and behind the last request. Prompts go on from them where no slot
+// has them any more.
 type kept struct {
 	Keeper
 	rows     runtime.SpanCopier
@@ -223,6 +230,11 @@ func (e *Engine) requestWaits() bool {
 
 // keepRest writes what is not yet kept, as far as there is time.
 func (e *Engine) keepRest() {
+	if e.kept != nil {
+		if h, ok := e.kept.Keeper.(Holding); ok && !h.Lasts() {
+			return
+		}
+	}
 	for end := time.Now().Add(endTime); e.kept != nil && e.Err() == nil && time.Now().Before(end); {
 		written := make(chan struct{})
 		if e.keep(func() { close(written) }) {

@@ -35,7 +35,7 @@ func testKeptOverRestarts(t *testing.T, pages bool) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	dir := filepath.Join(t.TempDir(), "kept")
 	var lines []string
-	store := openKept(t, dir, 1<<20, &lines).Of("plan")
+	store := keep.Of(nil, openKept(t, dir, 1<<20, &lines), "plan")
 	first := engine.Request{Prompt: prompt(1, 900), Max: 8, TopLogprobs: -1, IgnoreEOG: true}
 	fork := first
 	fork.Prompt = slices.Concat(first.Prompt[:500], prompt(2, 100))
@@ -193,4 +193,38 @@ func TestSlowKeeper(t *testing.T) {
 		}
 		close(slow.over)
 	})
+}
+
+// TestKeptInMemory: what a slot holds no more is found in memory, with the bits that reading it again would give, by its
+// owner alone; the stats tell how much there is.
+func TestKeptInMemory(t *testing.T) {
+	for _, k := range kinds[:2] { // dense, in slots and in pages
+		bubble(t, func(t *testing.T) {
+			p := kindPlan(1, false, false, k.pages)
+			m := keep.NewMemory(1 << 20)
+			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Keeper: keep.Of(m, nil, "plan")})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			first := engine.Request{Prompt: prompt(1, 400), Max: 8, TopLogprobs: -1, IgnoreEOG: true}
+			other, owned := first, first
+			other.Prompt, owned.Owner = prompt(2, 400), "a"
+			restored := int64(0)
+			for i, c := range []struct {
+				r        engine.Request
+				restored int64
+			}{{first, 0}, {other, 0}, {first, 384}, {owned, 0}, {other, 384}, {owned, 384}} {
+				got, want := ask(t.Context(), e, c.r), alone(p, engine.Options{}, false, c.r)
+				if got.err != nil || got.text != want.text || int64(got.done.Usage.Cached) != c.restored {
+					t.Errorf("%s, request %d: %q, %d cached, %v; want %q", k.name, i, got.text, got.done.Usage.Cached, got.err, want.text)
+				}
+				restored += c.restored
+				time.Sleep(time.Second) // pieces are kept while nobody asks
+			}
+			if st := e.Stats(); st.RestoredTokens != restored || st.KeptPieces != 18 || st.KeptBytes < 18*64 {
+				t.Errorf("%s: %d tokens are restored, want %d; %d pieces of %d bytes are kept", k.name, st.RestoredTokens, restored, st.KeptPieces, st.KeptBytes)
+			}
+		})
+	}
 }

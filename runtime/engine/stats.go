@@ -34,7 +34,10 @@ type Stats struct {
 	Decided, PromptWaits map[string]int64
 	// Chosen counts tokens by what they were chosen by: ByDevice, ByCandidates, ByLogits.
 	Chosen         map[string]int64
-	RestoredTokens int64 // of prompts, kept over a restart
+	RestoredTokens int64 // of prompts, found in what Options.Keeper keeps
+	// KeptPieces of prompts, of so many bytes, are in the host's memory for later prompts.
+	KeptPieces int
+	KeptBytes  int64
 
 	// Ahead is how often steps were submitted while the ones before them ran.
 	Ahead int64
@@ -123,6 +126,9 @@ func (e *Engine) publish() {
 	}
 	if e.kept != nil {
 		e.stats.RestoredTokens = e.kept.restored
+		if h, ok := e.kept.Keeper.(Holding); ok {
+			e.stats.KeptPieces, e.stats.KeptBytes = h.Held()
+		}
 	}
 	maps.Copy(e.stats.Decided, e.decided)
 	maps.Copy(e.stats.PromptWaits, e.waits)

@@ -1,6 +1,6 @@
-// Package keep keeps what engines have of prompts in a folder, over restarts. A file is there whole or not at all, and
-// has a keyed sum: what is damaged, or was written by others, is dropped with a line. Beyond a number of bytes those go
-// that were not used for longest.
+// Package keep keeps what engines have of prompts in memory, and in a folder, over restarts. A file is there whole or
+// not at all, and has a keyed sum: what is damaged, or was written by others, is dropped with a line. Beyond a number
+// of bytes those go that were not used for longest.
 package keep
 
 import (
@@ -34,32 +34,75 @@ func Open(dir string, most int64, said func(line string)) (*Store, error) {
 	return s, nil
 }
 
-// Of is what the folder has of one plan, whose digest this is: an engine.Keeper.
-func (s *Store) Of(digest string) *Plan { return &Plan{s, digest + "-"} }
+// Of is what memory and a folder, one of which may be nil, have of one plan, whose digest this is: an engine.Keeper.
+// What is read from the folder is in memory then, too.
+func Of(m *Memory, s *Store, digest string) *Plan { return &Plan{m, s, digest} }
 
-// Plan is a part of a folder.
+// Plan is a part of them.
 type Plan struct {
+	m      *Memory
 	s      *Store
-	prefix string
+	digest string
 }
 
+func (p *Plan) name(piece string) string { return p.digest + "-" + piece }
+
 // Has implements engine.Keeper.
-func (p *Plan) Has(name string) bool { return p.s.Has(p.prefix + name) }
+func (p *Plan) Has(name string) bool {
+	name = p.name(name)
+	return p.m != nil && p.m.Has(name) || p.s != nil && p.s.Has(name)
+}
 
 // Read implements engine.Keeper.
-func (p *Plan) Read(name string, bytes int64) []byte { return p.s.Read(p.prefix+name, bytes) }
+func (p *Plan) Read(name string, bytes int64) (data []byte) {
+	name = p.name(name)
+	if p.m != nil {
+		data = p.m.Read(name, bytes)
+	}
+	if data == nil && p.s != nil {
+		if data = p.s.Read(name, bytes); data != nil && p.m != nil {
+			p.m.Write(name, data)
+		}
+	}
+	return data
+}
 
 // Write implements engine.Keeper.
-func (p *Plan) Write(name string, data []byte) { p.s.Write(p.prefix+name, data) }
+func (p *Plan) Write(name string, data []byte) {
+	name = p.name(name)
+	if p.m != nil {
+		p.m.Write(name, data)
+	}
+	if p.s != nil {
+		p.s.Write(name, data)
+	}
+}
 
 // Use implements engine.Keeper.
 func (p *Plan) Use(names []string) {
 	all := make([]string, len(names))
 	for i, name := range names {
-		all[i] = p.prefix + name
+		all[i] = p.name(name)
 	}
-	p.s.Use(all)
+	if p.m != nil {
+		p.m.Use(all)
+	}
+	if p.s != nil {
+		p.s.Use(all)
+	}
 }
+
+// Held implements engine.Holding: how much is in memory.
+func (p *Plan) Held() (pieces int, bytes int64) {
+	if p.m == nil {
+		return 0, 0
+	}
+	h := p.m.held(p.digest)
+	return h.pieces, h.bytes
+}
+
+// Lasts implements engine.Holding.
+func (p *Plan) Lasts() bool { return p.s != nil }
 
 // Has says whether there is a file.
 func (s *Store) Has(name string) bool {

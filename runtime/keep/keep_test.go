@@ -110,3 +110,64 @@ func TestNoRoom(t *testing.T) {
 		t.Errorf("%q", *lines)
 	}
 }
+
+// TestMemory holds a memory and a folder beside it against what was written: a bound, what was used last, plans apart.
+func TestMemory(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	m := NewMemory(3000)
+	s, lines := open(t, t.TempDir(), 1<<20)
+	p, other := Of(m, nil, "p"), Of(m, nil, "q")
+	data := func(c byte) []byte { return bytes.Repeat([]byte{c}, 1000) }
+	check := func(what string, k *Plan, want string, pieces int) {
+		t.Helper()
+		have := ""
+		for _, name := range []string{"a", "b", "c", "d"} {
+			d := k.Read(name, 1000)
+			if k.Has(name) != (d != nil) || d != nil && !bytes.Equal(d, data(name[0])) {
+				t.Errorf("%s: %s is there: %v, read as %.10q", what, name, k.Has(name), d)
+			}
+			if d != nil {
+				have += name
+			}
+		}
+		if n, size := k.Held(); have != want || n != pieces || size != int64(1000*pieces) {
+			t.Errorf("%s: there are %s, %d of %d bytes, want %s", what, have, n, size, want)
+		}
+	}
+	for _, name := range []string{"a", "b", "c"} {
+		buffer := data(name[0])
+		p.Write(name, buffer)
+		clear(buffer) // its writer's own again
+	}
+	check("written", p, "abc", 3)
+	check("another plan", other, "", 0)
+	if p.Read("a", 999) != nil || p.Read("d", 1000) != nil {
+		t.Error("what is of another length, or not there, is read")
+	}
+	p.Use([]string{"a", "c", "nothing"})
+	p.Write("d", data('d'))
+	check("b was not used for longest", p, "acd", 3)
+	p.Write("d", data('d'))
+	check("written again", p, "acd", 3)
+	p.Write("e", make([]byte, 3001))
+	check("what is larger than all", p, "acd", 3)
+	other.Write("a", data('a'))
+	other.Write("b", data('b'))
+	check("of another plan", other, "ab", 2)
+	check("of both", p, "d", 1)
+
+	both := Of(m, s, "r")
+	both.Write("a", data('a'))
+	for range 3 {
+		p.Write("a", data('a'))
+		p.Write("b", data('b'))
+		p.Write("c", data('c'))
+	}
+	if n, _ := both.Held(); n != 0 || !both.Has("a") {
+		t.Fatalf("%d pieces are in memory, in the folder: %v", n, both.Has("a"))
+	}
+	check("of the folder, and then in memory", both, "a", 1)
+	if len(*lines) > 0 {
+		t.Error(*lines)
+	}
+}
