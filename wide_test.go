@@ -1,11 +1,14 @@
 package zincc_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/target"
@@ -16,7 +19,9 @@ import (
 	"github.com/zincc-dev/zincc/plans/audit"
 	"github.com/zincc-dev/zincc/plans/tuning"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/step"
+	"github.com/zincc-dev/zincc/runtime/text"
 	"github.com/zincc-dev/zincc/runtime/verify"
 )
 
@@ -179,5 +184,56 @@ func TestManySlots(t *testing.T) {
 		if last != c.last {
 			t.Errorf("%s, %d slots: the widest step is %s", c.on, c.slots, last)
 		}
+	}
+}
+
+// TestWidestEngine: 136 requests at once, in steps of up to 128 rows and from a pool of half of their pages, have on the
+// host the tokens that they have one by one.
+func TestWidestEngine(t *testing.T) {
+	const slots, ctx = 136, 128
+	plan, exec := openedOn(t, "host", "tiny-qwen35moe", frontend.Options{Ctx: ctx, Slots: slots, KV: ir.F16, MaxRows: ctx, Page: 64, Pool: slots * ctx / 2})
+	tok, err := text.New(plan.Vocab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answers [slots][]int32
+	for _, together := range []int{slots, 1} {
+		e, err := engine.New(plan, exec, tok, engine.Options{ITL: engine.Unhurried})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var group errgroup.Group
+		group.SetLimit(together)
+		for i := range slots {
+			if together == 1 && i%16 != 5 {
+				continue
+			}
+			group.Go(func() error {
+				r := engine.Request{Prompt: []int32{int32(1 + i), 3}, Max: 5, TopLogprobs: -1, IgnoreEOG: true}
+				var list []int32
+				for ev, err := range e.Generate(t.Context(), r) {
+					if err != nil {
+						return err
+					}
+					for _, token := range ev.Tokens {
+						list = append(list, token.ID)
+					}
+				}
+				if together == 1 && !slices.Equal(answers[i], list) {
+					return fmt.Errorf("request %d: %d alone, %d with others", i, list, answers[i])
+				}
+				answers[i] = list
+				return nil
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Error(err)
+		}
+		st := e.Stats()
+		wide := slices.ContainsFunc(st.Entries, func(s engine.EntryStats) bool { return s.Name == "decode/128" && s.Rows > 64*s.Steps })
+		if wide != (together > 1) {
+			t.Errorf("%d at once: %+v", together, st.Entries)
+		}
+		e.Close()
 	}
 }
