@@ -2,6 +2,7 @@ package matmul_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -23,30 +24,41 @@ func (w *work) runFamily(family string, out ...*ir.Value) map[*ir.Value][]byte {
 	return nil
 }
 
-// TestExpertWide holds that expert_wide gives gate and up, and ids, the bits of expert_gemv, whatever expert is chosen
-// by how many rows.
+// TestExpertWide holds that expert_wide gives gate and up, and ids if it chooses, the bits of expert_gemv, whatever
+// expert is chosen by how many rows.
 func TestExpertWide(t *testing.T) {
 	for i, m := range []moe{
 		{dtype: ir.Q4_K, embd: 512, ff: 72, experts: 12, slots: 8, shared: 40, norm: true, gating: "softmax"},
 		{dtype: ir.Q5_K, embd: 1280, ff: 24, experts: 33, slots: 4, norm: true, gating: "softmax", ties: true, all: 3, none: 7},
-		{dtype: ir.Q6_K, embd: 1536, ff: 20, experts: 64, slots: 2, shared: 16, gating: "softmax"},
+		{dtype: ir.Q6_K, embd: 1536, ff: 20, experts: 64, slots: 2, shared: 16, gating: "softmax", nans: true},
 		{dtype: ir.Q8_0, embd: 768, ff: 16, experts: 9, slots: 3, merged: true, norm: true, gating: "softmax"},
 	} {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
 			m.fixed = true
 			rows := []int{16, 32, 64, 16}[i]
-			run := func(family string) (w *work, out []*ir.Value, got map[*ir.Value][]byte) {
-				w = newWork(t, rows, rows-3)
+			run := func(family string, apart bool) (out []*ir.Value, got map[*ir.Value][]byte) {
+				w := newWork(t, rows, rows-3)
 				w.f.Class = ir.ExactStep
-				out = m.upGroup(w, false, func(scores *ir.Value) *ir.Value { return w.topk(scores, m.slots) })
-				return w, out, w.runFamily(family, out...)
+				out = m.upGroup(w, false, func(scores *ir.Value) *ir.Value {
+					if ids := w.chosen(scores, m.slots); apart {
+						return ids
+					}
+					return w.topk(scores, m.slots)
+				})
+				if apart { // ids are given
+					out = slices.DeleteFunc(out, func(v *ir.Value) bool { return v.Type.DType == ir.I32 })
+				}
+				return out, w.runFamily(family, out...)
 			}
-			_, wantOut, want := run("expert_gemv")
-			_, out, got := run("expert_wide")
-			for j, v := range out {
-				if live := 4 * (rows - 3) * int(v.Type.Last()); !bytes.Equal(got[v][:live], want[wantOut[j]][:live]) {
-					t.Errorf("%s has other bits than row by row", v)
+			wantOut, want := run("expert_gemv", false)
+			for _, apart := range []bool{false, true}[:1+i%2] {
+				out, got := run("expert_wide", apart)
+				for j, v := range out {
+					same := wantOut[len(wantOut)-len(out)+j]
+					if live := 4 * (rows - 3) * int(v.Type.Last()); !bytes.Equal(got[v][:live], want[same][:live]) {
+						t.Errorf("top-k apart %v: %s has other bits than row by row", apart, v)
+					}
 				}
 			}
 		})

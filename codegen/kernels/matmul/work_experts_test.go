@@ -22,6 +22,7 @@ type moe struct {
 	merged, norm   bool
 	gating         string
 	ties           bool
+	nans           bool // among the scores, and infinities
 	adds           int
 	fixed          bool     // x is read in 12-bit fixed point
 	square         bool     // up has no gate
@@ -46,6 +47,11 @@ func (w *work) scores(m *moe) *ir.Value {
 	for i := range x {
 		if m.ties {
 			x[i] = float32(math.Round(float64(x[i])))
+		}
+		if m.nans && (i%7 == 3 || i/m.experts == 1) {
+			x[i] = float32(math.NaN())
+		} else if m.nans && (i%11 == 5 || i/m.experts == 2) {
+			x[i] = float32(math.Inf(-1))
 		}
 		if e := i % m.experts; m.all != m.none && e == m.all {
 			x[i] += 100
