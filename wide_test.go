@@ -187,8 +187,8 @@ func TestManySlots(t *testing.T) {
 	}
 }
 
-// TestWidestEngine: 136 requests at once, in steps of up to 128 rows and from a pool of half of their pages, have on the
-// host the tokens that they have one by one.
+// TestWidestEngine: 136 requests at once, in steps of up to 128 rows and from a pool of half of their pages, have on
+// the host the tokens that they have one by one.
 func TestWidestEngine(t *testing.T) {
 	const slots, ctx = 136, 128
 	plan, exec := openedOn(t, "host", "tiny-qwen35moe", frontend.Options{Ctx: ctx, Slots: slots, KV: ir.F16, MaxRows: ctx, Page: 64, Pool: slots * ctx / 2})
