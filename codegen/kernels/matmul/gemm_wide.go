@@ -222,7 +222,7 @@ type wideShared struct {
 	scales        *kernel.Array // of x: by block, two columns
 	squares, rstd *kernel.Array // of the norm: see fixedShared
 	waiting       *kernel.Array // sums of a block, by matrix, lane; nil if they wait in registers
-	arrived       *kernel.Array // see site.LastBlockBy
+	arrived       *kernel.Array // see site.Arrive: of parts of even and of odd number
 }
 
 func newWideShared(b *kernel.Builder, k gemmWide) wideShared {
@@ -231,7 +231,7 @@ func newWideShared(b *kernel.Builder, k gemmWide) wideShared {
 		s.waiting = b.Shared(kernel.F32.Vec(4), k.waiting())
 	}
 	if k.splits > 1 {
-		s.arrived = b.Shared(kernel.U32, 1)
+		s.arrived = b.Shared(kernel.U32, 2)
 	}
 	if k.gain != nil {
 		s.rstd = b.Shared(kernel.F32, k.wide)

@@ -115,8 +115,10 @@ func (r *wideTask) inSeries() {
 		})
 		return
 	}
-	b.ForRolled(0, parts, 1, func(i kernel.Value) {
+	// What a workgroup counts of a part it looks at behind the next one: the time that counting takes would be lost.
+	b.ForRolled(0, parts+1, 1, func(i kernel.Value) {
 		n, from, to := part(i)
+		to = b.Select(b.Lt(i, parts), to, from)
 		after := firstOf(b.Add(i, 1))
 		b.ForRolled(from, to, 1, func(i kernel.Value) {
 			next := b.Add(i, 1)
@@ -126,24 +128,38 @@ func (r *wideTask) inSeries() {
 				r.split.partial.Store(b.Add(at, j*fragment.Lanes), b.Vec(t.take4(j)...))
 			}
 		})
-		counter := b.Add(b.Mul(r.split.counter(b, r.gemmFixed), parts), n)
-		b.If(site.LastBlockBy(b, r.arrived, r.split.arrivals, counter, b.U32(uint32(r.splits))), func() {
-			r.scaleSplit()
-			b.ForRolled(from, to, 1, func(i kernel.Value) {
-				sums := make([]kernel.Value, r.matrices())
-				for chunk := range r.chunks() {
-					at := r.tileLeft(b.U32(uint32(chunk)), t.tileOf(i))
-					for j := range sums {
-						sums[j] = weight.Plus(b, sums[j], r.split.partial.Load(lane.F32x4, b.Add(at, j*fragment.Lanes)))
-					}
-				}
-				var list []kernel.Value
-				for _, v := range sums {
-					list = append(list, lane.Elements(b, v)...)
-				}
-				r.endTile(t.colOf(i), list)
+		counter := b.Mul(r.split.counter(b, r.gemmFixed), parts)
+		b.BarrierBuffers()
+		b.If(b.Lt(i, parts), func() {
+			site.Arrive(b, r.arrived, b.And(i, 1), r.split.arrivals, b.Add(counter, n), b.U32(uint32(r.splits)))
+		})
+		before := b.Sub(i, 1)
+		b.If(b.Gt(i, 0), func() {
+			b.If(b.Eq(r.arrived.Load(b.And(before, 1)), r.splits), func() {
+				_, from, to := part(before)
+				t.addUp(from, to)
 			})
 		})
+	})
+}
+
+// addUp adds what the workgroups of all splits have left of some turns.
+func (t *wideTiles) addUp(from, to kernel.Value) {
+	b, r := t.b, t.wideTask
+	r.scaleSplit()
+	b.ForRolled(from, to, 1, func(i kernel.Value) {
+		sums := make([]kernel.Value, r.matrices())
+		for chunk := range r.chunks() {
+			at := r.tileLeft(b.U32(uint32(chunk)), t.tileOf(i))
+			for j := range sums {
+				sums[j] = weight.Plus(b, sums[j], r.split.partial.Load(lane.F32x4, b.Add(at, j*fragment.Lanes)))
+			}
+		}
+		var list []kernel.Value
+		for _, v := range sums {
+			list = append(list, lane.Elements(b, v)...)
+		}
+		r.endTile(t.colOf(i), list)
 	})
 }
 

@@ -26,6 +26,14 @@ func LastBlock(b *kernel.Builder, arrivals *kernel.Buffer, i, n kernel.Value) ke
 // twice.
 func LastBlockBy(b *kernel.Builder, arrived *kernel.Array, arrivals *kernel.Buffer, i, n kernel.Value) kernel.Value {
 	b.BarrierBuffers()
+	Arrive(b, arrived, b.U32(0), arrivals, i, n)
+	b.BarrierBuffers()
+	return b.Eq(arrived.Load(0), n)
+}
+
+// Arrive counts the workgroup, all lanes of which have come to a BarrierBuffers, and stores how many have come in
+// element to of arrived: n in the last one. Others may see that, and what all workgroups wrote, behind one more.
+func Arrive(b *kernel.Builder, arrived *kernel.Array, to kernel.Value, arrivals *kernel.Buffer, i, n kernel.Value) {
 	b.If(b.Eq(b.LocalID(), 0), func() {
 		now := b.Var(kernel.U32, 1) // alone it need not count, which takes a microsecond
 		b.If(b.Gt(n, 1), func() {
@@ -34,8 +42,6 @@ func LastBlockBy(b *kernel.Builder, arrived *kernel.Array, arrivals *kernel.Buff
 			b.Fence()
 			b.If(b.Eq(now.Get(), n), func() { arrivals.AtomicAdd(i, b.Sub(b.U32(0), n)) })
 		})
-		arrived.Store(0, now.Get())
+		arrived.Store(to, now.Get())
 	})
-	b.BarrierBuffers()
-	return b.Eq(arrived.Load(0), n)
 }
