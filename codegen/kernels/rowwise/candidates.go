@@ -56,6 +56,7 @@ type candidatesRun struct {
 	x, y                   *kernel.Buffer
 	vocab, size, part, row kernel.Value
 	keys, ids              *kernel.Array // of the subgroups
+	first, second          candidate     // of the lane, those that it has left
 }
 
 // nothing is behind all keys, leastKey that of -Inf.
@@ -64,17 +65,17 @@ const (
 	leastKey = 0xff800000
 )
 
-// run finds the first of what the lanes have left, again and again: each lane looks at its tokens anew once it has lost
-// its first one.
+// run finds the first of what the lanes have left, again and again. Each lane knows its first two: it looks at its
+// tokens anew once it has lost both.
 func (r *candidatesRun) run() {
 	b := r.b
-	key, id := b.Var(kernel.U32, uint32(nothing)), b.Var(kernel.U32, uint32(nothing))
+	r.first, r.second = newCandidate(b), newCandidate(b)
 	top := b.Var(kernel.F32, math.Inf(-1))
-	r.next(key, id, func(k, i kernel.Value) kernel.Value { return b.Bool(true) })
+	r.next(func(k, i kernel.Value) kernel.Value { return b.Bool(true) })
 	first := b.Eq(b.LocalID(), 0)
 	to := b.Mul(b.Add(b.Mul(r.row, ir.CandidateParts), r.part), ir.CandidateWords)
 	for n := range ir.CandidateKeep {
-		k, i := r.best(key.Get(), id.Get())
+		k, i := r.best(r.first.key.Get(), r.first.id.Get())
 		some := b.Lt(k, b.U32(leastKey))
 		bits := b.Select(some, r.key(k), b.U32(leastKey)) // the key of a key is the bits, and those of -Inf are its key
 		if n == 0 {
@@ -87,11 +88,11 @@ func (r *candidatesRun) run() {
 		if n == ir.CandidateKeep-1 {
 			break
 		}
-		b.If(b.And(b.Eq(k, key.Get()), b.Eq(i, id.Get())), func() {
-			key.Set(b.U32(nothing))
-			id.Set(b.U32(nothing))
-			r.next(key, id, func(k2, i2 kernel.Value) kernel.Value {
-				return b.Or(b.Gt(k2, k), b.And(b.Eq(k2, k), b.Gt(i2, i)))
+		b.If(b.And(b.Eq(k, r.first.key.Get()), b.Eq(i, r.first.id.Get())), func() {
+			r.first.set(r.second.key.Get(), r.second.id.Get())
+			r.second.set(b.U32(nothing), b.U32(nothing))
+			b.If(b.Eq(r.first.id.Get(), b.U32(nothing)), func() {
+				r.next(func(k2, i2 kernel.Value) kernel.Value { return before(b, k, i, k2, i2) })
 			})
 		})
 	}
@@ -108,15 +109,34 @@ func (r *candidatesRun) key(bits kernel.Value) kernel.Value {
 	return b.Select(b.Lt(bits, b.U32(1<<31)), b.Xor(bits, b.U32(math.MaxInt32)), bits)
 }
 
-// next sets a lane's key and id to the first of its tokens for which want holds.
-func (r *candidatesRun) next(key, id *kernel.Var, want func(key, id kernel.Value) kernel.Value) {
+// candidate is a token of a lane; nothing, if it has none.
+type candidate struct{ key, id *kernel.Var }
+
+func newCandidate(b *kernel.Builder) candidate {
+	return candidate{b.Var(kernel.U32, uint32(nothing)), b.Var(kernel.U32, uint32(nothing))}
+}
+
+func (c candidate) set(key, id kernel.Value) {
+	c.key.Set(key)
+	c.id.Set(id)
+}
+
+// before reports whether the first of two tokens is likelier.
+func before(b *kernel.Builder, key, id, key2, id2 kernel.Value) kernel.Value {
+	return b.Or(b.Lt(key, key2), b.And(b.Eq(key, key2), b.Lt(id, id2)))
+}
+
+// next finds the first two of a lane's tokens for which want holds, of which it knows none.
+func (r *candidatesRun) next(want func(key, id kernel.Value) kernel.Value) {
 	b := r.b
 	r.each(func(i, x, there kernel.Value) {
 		k := b.Select(b.IsNaN(x), b.U32(0), r.key(b.Bitcast(kernel.U32, x)))
-		before := b.Or(b.Lt(k, key.Get()), b.And(b.Eq(k, key.Get()), b.Lt(i, id.Get())))
-		take := b.And(there, before, want(k, i))
-		key.Set(b.Select(take, k, key.Get()))
-		id.Set(b.Select(take, i, id.Get()))
+		is := b.And(there, want(k, i))
+		k, i = b.Select(is, k, b.U32(nothing)), b.Select(is, i, b.U32(nothing))
+		key, id, key2, id2 := r.first.key.Get(), r.first.id.Get(), r.second.key.Get(), r.second.id.Get()
+		isFirst, isSecond := before(b, k, i, key, id), before(b, k, i, key2, id2)
+		r.second.set(b.Select(isFirst, key, b.Select(isSecond, k, key2)), b.Select(isFirst, id, b.Select(isSecond, i, id2)))
+		r.first.set(b.Select(isFirst, k, key), b.Select(isFirst, i, id))
 	})
 }
 
@@ -153,9 +173,9 @@ func (r *candidatesRun) best(key, id kernel.Value) (k, i kernel.Value) {
 	most, at := b.Var(kernel.U32, uint32(nothing)), b.Var(kernel.U32, uint32(nothing))
 	b.For(b.SubgroupLane(), b.NumSubgroups(), b.Div(r.size, b.NumSubgroups()), func(j kernel.Value) {
 		v, n := r.keys.Load(j), r.ids.Load(j)
-		before := b.Or(b.Lt(v, most.Get()), b.And(b.Eq(v, most.Get()), b.Lt(n, at.Get())))
-		most.Set(b.Select(before, v, most.Get()))
-		at.Set(b.Select(before, n, at.Get()))
+		is := before(b, v, n, most.Get(), at.Get())
+		most.Set(b.Select(is, v, most.Get()))
+		at.Set(b.Select(is, n, at.Get()))
 	})
 	k, i = r.among(most.Get(), at.Get())
 	b.Barrier() // the next round takes the same shared memory
