@@ -66,7 +66,8 @@ func wideAt(s *site.Site, g *linearGroup) *gemmWide {
 		return nil
 	}
 	if k.splits > 1 {
-		if k.counts = site.Arrivals(s, k.workgroups()*k.tiles()*k.parts()); k.counts == nil {
+		parts, _ := k.parts()
+		if k.counts = site.Arrivals(s, k.workgroups()*k.tiles()*parts); k.counts == nil {
 			return nil
 		}
 	}
@@ -83,16 +84,16 @@ func wideOf(g *linearGroup, t *target.Target) (best *gemmWide) {
 		}
 		s := fixedTile{groups: shape.groups, splits: site.CeilDiv(g.k/fixedBlock, fixedChunk), room: shape.groups * fragment.Lanes, wide: shape.columns}
 		most := max(len(g.projects), t.Units/s.splits)
-		for turns := 1; ; turns++ {
+		for tiles := together; ; tiles += together {
 			s.series = nil
 			for _, p := range g.projects { // those of finer scales have more products
-				s.series = append(s.series, max(1, turns/p.matrices[0].format.Fixed.Halves())*s.groups)
+				s.series = append(s.series, max(together, tiles/p.matrices[0].format.Fixed.Halves()/together*together))
 			}
 			k := &gemmWide{gemmFixed{linearGroup: g, fixedTile: s, direct: g.gain != nil}, shape}
 			if k.workgroups() > most {
 				continue
 			}
-			if time := turns * (shape.groups + wideTurn); best == nil || time < least {
+			if time := tiles + k.turns()*wideTurn; best == nil || time <= least {
 				best, least = k, time
 			}
 			break
@@ -100,6 +101,9 @@ func wideOf(g *linearGroup, t *target.Target) (best *gemmWide) {
 	}
 	return best
 }
+
+// together is the subgroups that multiply together.
+const together = 4
 
 // wideTurn is what a turn takes besides its subgroups, as many of which take as long.
 const wideTurn = 4
@@ -113,17 +117,20 @@ func (k gemmWide) products() (most int) {
 		if !f.Super {
 			products = 2
 		}
-		most = max(most, k.series[i]/k.groups*weight.FixedRuns*products)
+		most = max(most, site.CeilDiv(k.series[i], k.groups)*weight.FixedRuns*products)
 	}
 	return most
 }
 
 // turns is how many tiles a subgroup has at most.
-func (k gemmWide) turns() int { return slices.Max(k.series) / k.groups }
+func (k gemmWide) turns() int { return site.CeilDiv(slices.Max(k.series), k.groups) }
 
-// parts is how many parts the tiles of a workgroup have. Workgroups that share rows begin with different ones, so that
-// each is the last in another one, which it adds up.
-func (k gemmWide) parts() int { return min(k.splits, k.turns()) }
+// parts is how many parts the tiles of a workgroup have, and of how many turns each of them is. Workgroups that share
+// rows begin with different ones, so that each is the last in another one, which it adds up.
+func (k gemmWide) parts() (n, each int) {
+	each = site.CeilDiv(k.turns(), min(k.splits, k.turns()))
+	return site.CeilDiv(k.turns(), each), each
+}
 
 // held is the blocks of x that a workgroup has, two of which are multiplied after each other.
 func (k gemmWide) held() int { return site.CeilDiv(min(k.blocks(), fixedChunk), 2) * 2 }
@@ -242,10 +249,9 @@ func newWideShared(b *kernel.Builder, k gemmWide) wideShared {
 	return s
 }
 
-// wideProduct is a product of a block, of a run or, if scales are fine, of half of it. Runs in slots of even number
-// come first, as their exponents may be others. Accumulators take turns. One is not cleared between its steps: a step
-// is multiplied by the difference of its scale and the one that follows it there. It is cleared before the sum could
-// leave the mantissa of a window, or the exponent changes.
+// wideProduct is a product of a block, of a run or, if scales are fine, of half of it. Accumulators take turns. One is
+// not cleared between its steps: a step is multiplied by the difference of its scale and the one that follows it there.
+// It is cleared before the sum could leave the mantissa of a window.
 type wideProduct struct {
 	slot, half int
 	scale      int  // number of the step's scale
@@ -260,12 +266,11 @@ func wideProducts(f *weight.FixedFormat, sets int) (steps []wideProduct) {
 	const most = 1<<22 - 1 // magnitude of the sums in a window
 	long := most / (f.Largest * weight.FixedMost * 32 / f.Halves())
 	since := make([]int, sets) // steps since an accumulator was cleared
-	for i := range weight.FixedRuns {
-		slot := i%4*2 + i/4
+	for slot := range weight.FixedRuns {
 		for half := range f.Halves() {
 			n := len(steps)
 			s := wideProduct{slot, half, f.Run(slot)*f.Halves() + half, true, -1}
-			if n >= sets && since[n%sets] < long && f.Exponents[slot%2] == f.Exponents[steps[n-sets].slot%2] {
+			if n >= sets && since[n%sets] < long {
 				s.clear, steps[n-sets].next = false, s.scale
 			} else {
 				since[n%sets] = 0

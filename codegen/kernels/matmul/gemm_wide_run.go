@@ -2,6 +2,7 @@ package matmul
 
 import (
 	"math"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
@@ -23,61 +24,61 @@ var minusZero = math.Float32frombits(1 << 31)
 // matrices is how many matrices of 8 columns there are.
 func (r *wideTask) matrices() int { return r.wide / fixedColumns }
 
-// roundAll rounds the workgroup's blocks of x, of which the first is given: a subgroup 8 columns of a block at a time.
+// roundAll rounds the workgroup's blocks of x, of which the first is given: a subgroup 8 columns of a block at a time,
+// since a unit would wait for the instructions of two.
 func (r *wideTask) roundAll(first kernel.Value) {
 	b := r.b
 	blocks := b.U32(uint32(r.kernel.held()))
 	if r.blocks()%r.kernel.held() != 0 { // the last chunk has fewer
 		blocks = b.Min(blocks, b.Sub(r.blocks(), first))
 	}
-	atOnce := 1
-	if r.blocks()%r.kernel.held() == 0 && r.kernel.held()*r.matrices()%(2*r.groups) == 0 { // nobody has one alone
-		atOnce = 2
-	}
-	b.ForRolled(r.group, b.Mul(blocks, r.matrices()), atOnce*r.groups, func(i kernel.Value) {
-		var finish []func()
-		for n := range atOnce {
-			finish = append(finish, r.roundOne(first, b.Add(i, n*r.groups)))
-		}
-		for _, do := range finish {
-			do()
-		}
-	})
+	b.ForRolled(r.group, b.Mul(blocks, r.matrices()), r.groups, func(i kernel.Value) { r.roundOne(first, i) })
 }
 
-// roundOne loads the i-th block of 8 columns of x, of which the first is given, and returns what rounds it.
-func (r *wideTask) roundOne(first, i kernel.Value) func() {
+// roundOne rounds the i-th block of 8 columns of x, of which the first is given.
+func (r *wideTask) roundOne(first, i kernel.Value) {
 	b := r.b
 	local, column := b.Div(i, r.matrices()), b.Add(b.Mul(b.Mod(i, r.matrices()), fixedColumns), r.place)
-	loaded := r.loadX(b.Add(first, local), column, column, nil)
-	return func() {
-		at := b.Add(b.Mul(local, wideVecs*r.wide), column)
-		put := func(where int, word kernel.Operand) { r.x.StoreElem(b.Add(at, where*r.wide), r.quad, word) }
-		_, sums := r.rounded(loaded, func(scale kernel.Value) {
-			b.If(b.Eq(r.quad, 0), func() {
-				r.scales.StoreElem(b.Add(b.Mul(local, r.wide/2), b.Shr(column, 1)), b.And(column, 1), scale)
-			})
-		}, func(run, i int, n kernel.Value) {
-			for half, word := range r.pairs(n) {
-				put(4*run+2*i+half, word)
-			}
+	at := b.Add(b.Mul(local, wideVecs*r.wide), column)
+	put := func(where int, word kernel.Operand) { r.x.StoreElem(b.Add(at, where*r.wide), r.quad, word) }
+	_, sums := r.rounded(r.loadX(b.Add(first, local), column, column, nil), func(scale kernel.Value) {
+		b.If(b.Eq(r.quad, 0), func() {
+			r.scales.StoreElem(b.Add(b.Mul(local, r.wide/2), b.Shr(column, 1)), b.And(column, 1), scale)
 		})
-		if !r.format.Super {
-			return
+	}, func(run, i int, n kernel.Value) {
+		for half, word := range r.pairs(r.even(run, n)) {
+			put(4*run+2*i+half, word)
 		}
-		for i, words := range r.totalsOf(sums) {
-			for half, word := range words {
-				put(wideTotals+2*i+half, word)
-			}
+	})
+	if !r.format.Super {
+		return
+	}
+	for i, words := range r.totalsOf(sums) {
+		for half, word := range words {
+			put(wideTotals+2*i+half, word)
 		}
 	}
+}
+
+// even returns integers of x of a run so that products in all slots have the same exponent, which is exact.
+func (r *wideTask) even(run int, n kernel.Value) kernel.Value {
+	b, e := r.b, r.format.Exponents
+	if !r.format.Super || e[0] == e[1] || r.format.SlotOf(run)%2 == 0 {
+		return n
+	}
+	return b.Mul(n, b.Splat(b.F32(float32(math.Ldexp(1, e[0]-e[1]))), 4))
 }
 
 // inSeries computes the workgroup's tiles, some at a time.
 func (r *wideTask) inSeries() {
 	b := r.b
 	left := b.Div(b.Add(b.Sub(r.p.width, r.col), r.each()-1), r.each())
-	turns := b.Div(b.Add(b.Min(r.series, left), r.groups-1), r.groups)
+	tiles := b.Add(b.Min(r.series, left), r.groups-1)
+	turns := b.Div(tiles, r.groups)
+	own := turns // of those that multiply together
+	if slices.ContainsFunc(r.gemmFixed.series, func(n int) bool { return n%r.groups > 0 }) {
+		own = b.Div(b.Sub(tiles, b.Mul(b.Div(r.group, together), together)), r.groups)
+	}
 	first := b.U32(0)
 	r.real = b.Bool(true)
 	if r.split != nil {
@@ -85,15 +86,14 @@ func (r *wideTask) inSeries() {
 	}
 	next := r.each() * r.groups // from tile to tile of a subgroup
 	col := b.Add(r.col, b.Mul(r.group, r.each()))
-	parts := r.kernel.parts()
-	each := site.CeilDiv(r.kernel.turns(), parts)
+	parts, each := r.kernel.parts()
 	part := func(i kernel.Value) (n, from, to kernel.Value) { // the i-th of the workgroup
-		n = b.Mod(b.Add(r.split.index, i), parts)
+		n = b.Mod(b.Add(b.Div(b.Mul(r.split.index, parts), r.splits), i), parts)
 		return n, b.Mul(n, each), b.Min(turns, b.Add(b.Mul(n, each), each))
 	}
 	firstOf := func(i kernel.Value) kernel.Value { // turn of the i-th part, or of the next one that has any
 		_, from, _ := part(i)
-		return b.Select(b.Lt(from, turns), from, 0)
+		return b.Select(b.Lt(from, own), from, 0)
 	}
 	begin := col
 	if r.split != nil {
@@ -109,16 +109,16 @@ func (r *wideTask) inSeries() {
 	t := &wideTiles{wideTask: r, first: first, col: col, next: next, turns: turns, held: held}
 	t.accumulators()
 	if r.split == nil {
-		b.ForRolled(0, turns, 1, func(i kernel.Value) {
-			t.compute(i, b.Select(b.Lt(b.Add(i, 1), turns), b.Add(i, 1), i))
-			r.endTile(t.colOf(i), t.take())
+		b.ForRolled(0, own, 1, func(i kernel.Value) {
+			t.compute(i, b.Select(b.Lt(b.Add(i, 1), own), b.Add(i, 1), i))
+			r.endTile(t.colOf(i), b.U32(0), t.take())
 		})
 		return
 	}
 	// What a workgroup counts of a part it looks at behind the next one: the time that counting takes would be lost.
 	b.ForRolled(0, parts+1, 1, func(i kernel.Value) {
 		n, from, to := part(i)
-		to = b.Select(b.Lt(i, parts), to, from)
+		to = b.Select(b.Lt(i, parts), b.Min(to, own), from)
 		after := firstOf(b.Add(i, 1))
 		b.ForRolled(from, to, 1, func(i kernel.Value) {
 			next := b.Add(i, 1)
@@ -137,29 +137,36 @@ func (r *wideTask) inSeries() {
 		b.If(b.Gt(i, 0), func() {
 			b.If(b.Eq(r.arrived.Load(b.And(before, 1)), r.splits), func() {
 				_, from, to := part(before)
-				t.addUp(from, to)
+				t.addUp(from, b.Min(to, own))
 			})
 		})
 	})
 }
 
+// addedMatrices is the matrices of sums of a tile that addUp has at once: loads of few would be waited for, and a unit
+// would wait for the instructions of many.
+const addedMatrices = 4
+
 // addUp adds what the workgroups of all splits have left of some turns.
 func (t *wideTiles) addUp(from, to kernel.Value) {
 	b, r := t.b, t.wideTask
 	r.scaleSplit()
+	atOnce := min(r.matrices(), addedMatrices)
 	b.ForRolled(from, to, 1, func(i kernel.Value) {
-		sums := make([]kernel.Value, r.matrices())
-		for chunk := range r.chunks() {
-			at := r.tileLeft(b.U32(uint32(chunk)), t.tileOf(i))
-			for j := range sums {
-				sums[j] = weight.Plus(b, sums[j], r.split.partial.Load(lane.F32x4, b.Add(at, j*fragment.Lanes)))
+		b.ForRolled(0, r.matrices(), atOnce, func(first kernel.Value) {
+			sums := make([]kernel.Value, atOnce)
+			for chunk := range r.chunks() {
+				at := b.Add(r.tileLeft(b.U32(uint32(chunk)), t.tileOf(i)), b.Mul(first, fragment.Lanes))
+				for j := range sums {
+					sums[j] = weight.Plus(b, sums[j], r.split.partial.Load(lane.F32x4, b.Add(at, j*fragment.Lanes)))
+				}
 			}
-		}
-		var list []kernel.Value
-		for _, v := range sums {
-			list = append(list, lane.Elements(b, v)...)
-		}
-		r.endTile(t.colOf(i), list)
+			var list []kernel.Value
+			for _, v := range sums {
+				list = append(list, lane.Elements(b, v)...)
+			}
+			r.endTile(t.colOf(i), first, list)
+		})
 	})
 }
 
@@ -363,7 +370,7 @@ func (k *wideBlock) startOfStep(s wideProduct) float32 {
 	if !k.format.Super {
 		return 0
 	}
-	return window(k.format.Exponents[s.slot%2])
+	return window(k.format.Exponents[0])
 }
 
 // multiplyAll does all steps: while the accumulators of one are read, others are under way.
@@ -461,25 +468,13 @@ func (k *wideBlock) totals(rest kernel.Value) (upper, lower []kernel.Value) {
 
 // startOf returns what takes the windows of all steps out of the sum: where an accumulator is cleared, they add up to
 // the scale of the step behind.
-func (r *wideTask) startOf(scales []kernel.Value, steps []wideProduct) kernel.Value {
-	b, f := r.b, r.format
-	var sums [2]kernel.Value
+func (r *wideTask) startOf(scales []kernel.Value, steps []wideProduct) (start kernel.Value) {
 	for _, s := range steps {
 		if s.clear {
-			i := s.slot % 2
-			if f.Exponents[0] == f.Exponents[1] {
-				i = 0
-			}
-			sums[i] = weight.Plus(b, sums[i], r.scaleByte(scales, s.scale))
+			start = weight.Plus(r.b, start, r.scaleByte(scales, s.scale))
 		}
 	}
-	var start kernel.Value
-	for i, n := range sums {
-		if n != (kernel.Value{}) {
-			start = weight.Plus(b, start, b.Mul(n, -math.Float32bits(window(f.Exponents[i]))))
-		}
-	}
-	return start
+	return r.b.Mul(start, -math.Float32bits(window(r.format.Exponents[0])))
 }
 
 // numbers makes floats of the integer sums of a block. The others are the products of minimums, or of
@@ -507,14 +502,14 @@ func (r *wideTask) numbers(scales [2]weight.SuperScales, local kernel.Value, tot
 	return values
 }
 
-// endTile stores the sums of a tile, whose first output of each matrix is col. All that is added to them is loaded
-// before anything is stored.
-func (r *wideTask) endTile(col kernel.Value, sums []kernel.Value) {
+// endTile stores the sums of some matrices of 8 columns of a tile, from the given one on. The tile's first output of
+// each matrix of weights is col. All that is added to sums is loaded before anything is stored.
+func (r *wideTask) endTile(col, first kernel.Value, sums []kernel.Value) {
 	b := r.b
 	each := func(do func(row, column, out kernel.Value, own []kernel.Value)) {
-		for j := range r.matrices() {
+		for j := range len(sums) / 4 {
 			for c := range 2 {
-				column := b.Add(b.Mul(r.quad, 2), j*fixedColumns+c)
+				column := b.Add(b.Mul(r.quad, 2), b.Mul(first, fixedColumns), j*fixedColumns+c)
 				of := [2]kernel.Value{sums[4*j+c], sums[4*j+2+c]}
 				for from := 0; from < r.each(); from += fixedSide / 2 {
 					var own []kernel.Value

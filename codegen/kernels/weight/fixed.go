@@ -1,6 +1,8 @@
 package weight
 
 import (
+	"slices"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
@@ -99,6 +101,14 @@ func (f *FixedFormat) Run(slot int) int {
 		return slot
 	}
 	return f.runs[slot]
+}
+
+// SlotOf returns the slot of a run of a block.
+func (f *FixedFormat) SlotOf(run int) int {
+	if f.runs == nil {
+		return run
+	}
+	return slices.Index(f.runs, run)
 }
 
 // Halves is the number of scales of a run.
