@@ -24,12 +24,13 @@ var soakCommand = cli.Command{
 	Short: "look for what a server loses or gets wrong under load and abuse",
 	Long: `
 Sends requests at random: answers read whole, slowly or not to their end, connections cut off, bodies
-that are malformed or too large. Before, each of some requests is asked alone; whenever it comes
+that are malformed or too large. Before, each of --known requests is asked alone; whenever it comes
 again, the answer must have the same bytes. Afterwards nothing may be left: no slot in use (/slots), no
 request that waits or runs, no goroutine, no open file, no memory (/metrics).
 
   loadgen soak http://127.0.0.1:8080 --requests 10000
   loadgen soak --start "zincrun serve m.bin --port PORT" --restarts 3 --requests 10000
+  loadgen soak --start "zincrun serve m.bin --port PORT" --known 2000 --requests 100000 --users 64 --restarts 9
 
 With --start, PORT is replaced by a free port; the server gets SIGTERM in the middle of the load,
 must end with code 0, and is started again, as often as --restarts says. Small models do: what is
@@ -42,6 +43,7 @@ tested is the server. Answers that depend on other requests, as llama-server's m
 		f.IntVar(&s.restarts, "restarts", 0, "times to end and start it, with --start")
 		f.IntVarP(&s.requests, "requests", "r", 1000, "requests to send")
 		f.IntVarP(&s.users, "users", "u", 16, "requests at a time")
+		f.IntVar(&s.distinct, "known", 16, "distinct requests, each of which is asked alone first")
 		f.DurationVar(&s.limit, "time", time.Hour, "give up by then")
 		f.Uint64Var(&s.seed, "seed", uint64(time.Now().UnixNano()), "seed of what is sent; what is sent when depends on the server, too")
 		f.StringVar(&model, "model", "", "name of the model, where the server has several")
@@ -53,8 +55,8 @@ tested is the server. Answers that depend on other requests, as llama-server's m
 				return cli.Usagef("want the URL of a server, or --start")
 			case s.restarts < 0 || s.restarts > 0 && start == "":
 				return cli.Usagef("--restarts: want 0 or more, with --start")
-			case s.requests < 10 || s.users < 1 || s.users > 1024 || s.limit <= 0:
-				return cli.Usagef("want 10 --requests and more, 1 to 1024 --users, and --time")
+			case s.requests < 10 || s.users < 1 || s.users > 1024 || s.distinct < 1 || s.distinct > 1e6 || s.limit <= 0:
+				return cli.Usagef("want 10 --requests and more, 1 to 1024 --users, 1 to 1000000 --known, and --time")
 			}
 			ctx, cancel := context.WithTimeoutCause(ctx, s.limit, errLimit)
 			defer cancel()
@@ -94,6 +96,7 @@ type soak struct {
 	client          *client
 	server          *spawn.Server // nil if somebody else started it
 	requests, users int
+	distinct        int
 	restarts        int
 	limit           time.Duration
 	rest            time.Duration // for the server to come to rest
@@ -226,9 +229,9 @@ func (s *soak) learn(ctx context.Context) error {
 	}
 	// None continues another: what goes on from a cache may differ in its last bits.
 	topK, topP, minP := 20, 0.9, 0.0
-	for i := range 16 {
+	for i := range s.distinct {
 		a := ask{prompt: p.of(i, 2+i*5%7), answer: 1 + i*7%12, seed: uint32(i)}
-		if i >= 14 {
+		if i%16 >= 14 {
 			a.prompt = p.of(i, 60) // in pieces
 		}
 		if i%2 == 1 {

@@ -100,7 +100,7 @@ func newSoak(t *testing.T, url string, requests int) *soak {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &soak{client: c, requests: requests, users: 8, limit: time.Minute, seed: 1, rest: time.Second}
+	return &soak{client: c, requests: requests, users: 8, distinct: 20, limit: time.Minute, seed: 1, rest: time.Second}
 }
 
 func TestSoakFindsFaults(t *testing.T) {
