@@ -36,7 +36,7 @@ func (s *seq) guidable() bool {
 // mayGuide says whether the next tokens of a group are chosen within masks: if the device can, nobody could get a slot
 // and nothing is read, and each of them has room for more than one token.
 func (e *Engine) mayGuide(group []*seq) bool {
-	if !e.guides || len(group) != len(e.running) || len(group) < len(e.slots) && e.somebodyWaits() {
+	if !e.guides || len(group) != len(e.running) || len(group) < len(e.slots) && e.somebodyWaits() || e.interrupts() {
 		return false
 	}
 	formats := 0
@@ -53,6 +53,13 @@ func (e *Engine) mayGuide(group []*seq) bool {
 		}
 	}
 	return formats > 0
+}
+
+// interrupts says whether one that waits is to have the slot of one that runs.
+func (e *Engine) interrupts() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.outranked() != nil
 }
 
 // guidePays compares tokens a second with those of single steps, which have tokens of forced runs beside.

@@ -21,8 +21,8 @@ type Holding interface {
 	Lasts() bool // over restarts; else nothing is written at the end
 }
 
-// Keeper keeps bytes by name, in memory or over restarts: what was written as a whole, or nothing. Its methods may be called by
-// several goroutines.
+// Keeper keeps bytes by name, in memory or over restarts: what was written as a whole, or nothing. Its methods may be
+// called by several goroutines.
 type Keeper interface {
 	Has(name string) bool
 	// Read returns what was written under a name; nil if that is not there any more, damaged or of another length.

@@ -195,8 +195,8 @@ func TestSlowKeeper(t *testing.T) {
 	})
 }
 
-// TestKeptInMemory: what a slot holds no more is found in memory, with the bits that reading it again would give, by its
-// owner alone; the stats tell how much there is.
+// TestKeptInMemory: what a slot holds no more is found in memory, with the bits that reading it again would give, by
+// its owner alone; the stats tell how much there is.
 func TestKeptInMemory(t *testing.T) {
 	for _, k := range kinds[:2] { // dense, in slots and in pages
 		bubble(t, func(t *testing.T) {

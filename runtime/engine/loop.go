@@ -75,7 +75,12 @@ func (e *Engine) prepare() bool {
 		}
 		e.sweep(why)
 		closing := e.closing
+		outranked := e.outranked()
 		e.mu.Unlock()
+		if outranked != nil && e.ahead == nil && e.guided == nil {
+			e.putBack(outranked)
+			continue
+		}
 		e.publish()
 		if len(e.running) > 0 || e.ahead != nil || e.guided != nil {
 			return true

@@ -15,7 +15,8 @@ import (
 
 // Where caches lie in pages, a sequence takes them as it grows. It is let in once there are pages for what it begins
 // with, and one more for each that runs. Where the pool is empty, idle slots give up what they hold for later requests,
-// that first whose pages cost least to compute again. Then a sequence that runs goes back to the queue:
+// that first whose pages cost least to compute again. Then a sequence that runs goes back to the queue, as it does
+// where a request of a higher priority waits for a slot, with pages or without:
 //
 //  1. one of the lowest priority,
 //  2. of these, one of the owner that has the most pages,
@@ -198,25 +199,47 @@ func (e *Engine) empty(l *slot) {
 
 // victim is the sequence that gives its place up so that s has pages, s itself maybe; nil if there is none.
 func (e *Engine) victim(s *seq) *seq {
-	var running []*seq
-	held := map[string]int{} // pages, by owner
+	oldest := s
 	for _, r := range e.running {
-		if r.slot != nil && !r.ended {
-			running = append(running, r)
-			held[r.req.Owner] += e.pages.Has(r.slot.index).Sum()
+		if r.slot != nil && !r.ended && cmp.Or(cmp.Compare(r.req.Priority, oldest.req.Priority), oldest.arrived.Compare(r.arrived)) > 0 {
+			oldest = r
 		}
 	}
-	oldest := slices.MinFunc(running, func(a, b *seq) int {
-		return cmp.Or(cmp.Compare(b.req.Priority, a.req.Priority), a.arrived.Compare(b.arrived))
-	})
 	if s != oldest && !s.started {
 		return s
 	}
-	running = slices.DeleteFunc(running, func(r *seq) bool { return r == oldest })
-	if len(running) == 0 {
+	return e.yields(func(r *seq) bool { return r != oldest })
+}
+
+// outranked is the sequence that gives its slot up for the request that waits for one next, as that is of a higher
+// priority; nil if there is none. It runs under the lock.
+func (e *Engine) outranked() *seq {
+	if len(e.waiting) == 0 {
 		return nil
 	}
-	return slices.MinFunc(running, func(a, b *seq) int {
+	next := e.waiting[e.turns.next(e.waiting)]
+	return e.yields(func(r *seq) bool { return r.req.Priority < next.req.Priority })
+}
+
+// yields is, of the sequences in slots that may, the one that gives its slot up by the rules; nil if there is none.
+func (e *Engine) yields(may func(r *seq) bool) *seq {
+	var list []*seq
+	held := map[string]int{} // pages, by owner
+	for _, r := range e.running {
+		if r.slot == nil || r.ended {
+			continue
+		}
+		if e.pages != nil {
+			held[r.req.Owner] += e.pages.Has(r.slot.index).Sum()
+		}
+		if may(r) {
+			list = append(list, r)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return slices.MinFunc(list, func(a, b *seq) int {
 		return cmp.Or(cmp.Compare(a.req.Priority, b.req.Priority), cmp.Compare(held[b.req.Owner], held[a.req.Owner]),
 			cmp.Compare(e.again(a), e.again(b)), b.arrived.Compare(a.arrived))
 	})
@@ -224,7 +247,10 @@ func (e *Engine) victim(s *seq) *seq {
 
 // again is how long it takes to compute what a sequence holds, by page that no other has: in steps of a half more.
 func (e *Engine) again(s *seq) float64 {
-	alone := e.pages.Alone(s.slot.index)
+	alone := 1
+	if e.pages != nil {
+		alone = e.pages.Alone(s.slot.index)
+	}
 	switch {
 	case !s.started:
 		return math.Inf(-1)

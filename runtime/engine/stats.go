@@ -41,7 +41,7 @@ type Stats struct {
 
 	// Ahead is how often steps were submitted while the ones before them ran.
 	Ahead int64
-	// Preempted is how often a request gave its slot up for the pages of others.
+	// Preempted is how often a request gave its slot up, for the pages of others or for a higher priority.
 	Preempted int64
 
 	// Turns whose recurrent state could not be kept for the next turn, which then computes its whole
