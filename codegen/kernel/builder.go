@@ -94,7 +94,6 @@ func (f *Func) number() {
 		}
 		for _, r := range n.regions {
 			visit(r.param)
-			visit(r.result)
 		}
 	}
 	f.body.walk(visit)

@@ -63,8 +63,7 @@ func transpose(b *kernel.Builder) {
 	})
 }
 
-// nested counts the pairs i < n, j <= i with (i+j) % 3 == lane % 3, leaving the
-// inner loop when 5 are found: y[lane].
+// nested counts the pairs i < n, j <= i with (i+j) % 3 == lane % 3, at most 5 of each i: y[lane].
 func nested(b *kernel.Builder) {
 	y := b.Arg("y", kernel.ReadWrite)
 	n := b.SpecU32("n", 10)
@@ -75,8 +74,7 @@ func nested(b *kernel.Builder) {
 		found := b.Var(kernel.U32, 0)
 		b.For(0, b.Add(i, 1), 1, func(j kernel.Value) {
 			hit := b.Eq(b.Mod(b.Add(i, j), 3), b.Mod(lane, 3))
-			b.If(hit, func() { found.Set(b.Add(found.Get(), 1)) })
-			b.BreakIf(b.Eq(found.Get(), 5))
+			b.If(b.And(hit, b.Lt(found.Get(), 5)), func() { found.Set(b.Add(found.Get(), 1)) })
 		})
 		total.Set(b.Add(total.Get(), found.Get()))
 	})
@@ -202,9 +200,9 @@ func memory(b *kernel.Builder) {
 	}
 	x.Prefetch(at)
 	z.Store16(at, x.Load16(at))
-	y.Store(at, b.Add(y.AtomicAdd(0, 1), y.AtomicMax(1, at)))
+	y.Store(at, y.AtomicAdd(0, 1))
 	n := b.Shared(kernel.U32, 2)
-	z.Store(at, b.Add(n.AtomicAdd(0, 1), n.AtomicMax(1, at)))
+	z.Store(at, n.AtomicAdd(0, 1))
 }
 
 // lanes uses every operation of subgroups and every builtin.
@@ -237,10 +235,9 @@ func control(b *kernel.Builder) {
 	lane := b.LocalID()
 	b.ReturnIf(b.Ge(lane, 30))
 	v := b.Var(kernel.U32, lane)
-	b.While(func() kernel.Value { return b.Lt(v.Get(), 100) }, func() {
+	b.For(0, 4, 1, func(kernel.Value) {
 		b.IfElse(b.Eq(b.And(v.Get(), 1), 0), func() {
 			v.Set(b.Add(b.Mul(v.Get(), 3), 1))
-			b.BreakIf(b.Gt(v.Get(), 90))
 		}, func() {
 			b.For(v.Get(), 50, 7, func(i kernel.Value) {
 				b.ReturnIf(b.Eq(y.Load(kernel.U32, i), 12345))

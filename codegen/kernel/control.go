@@ -4,7 +4,6 @@ package kernel
 func (b *Builder) region(r *Region, body func()) *Region {
 	outer := b.cur
 	r.open = true
-	r.loops += outer.loops
 	b.cur = r
 	body()
 	r.open = false
@@ -54,25 +53,10 @@ func (b *Builder) ForRolled(lo, hi, step Operand, body func(i Value)) {
 
 func (b *Builder) loop(lo, hi, step Operand, body func(i Value), hint Hint) {
 	n := &Node{op: OpFor, args: []*Node{b.typed(OpFor, lo, U32), b.typed(OpFor, hi, U32), b.typed(OpFor, step, U32)}}
-	r := &Region{loops: 1, hint: hint}
+	r := &Region{hint: hint}
 	r.param = &Node{op: OpParam, typ: U32, region: r}
 	n.regions = []*Region{b.region(r, func() { body(Value{r.param}) })}
 	b.add(n)
-}
-
-// While runs body as long as cond, computed before each round, holds.
-func (b *Builder) While(cond func() Value, body func()) {
-	c := &Region{loops: 1}
-	b.region(c, func() { c.result = b.typed(OpWhile, cond(), Bool) })
-	b.add(&Node{op: OpWhile, regions: []*Region{c, b.region(&Region{loops: 1}, body)}})
-}
-
-// BreakIf leaves the innermost loop in the lanes in which cond, a Bool, holds.
-func (b *Builder) BreakIf(cond Value) {
-	if b.cur.loops == 0 {
-		b.fail("break_if outside of a loop")
-	}
-	b.add(&Node{op: OpBreakIf, args: []*Node{b.typed(OpBreakIf, cond, Bool)}})
 }
 
 // ReturnIf ends the kernel in the lanes in which cond, a Bool, holds. Where a
@@ -90,7 +74,7 @@ func (b *Builder) Barrier() { b.add(&Node{op: OpBarrier}) }
 func (b *Builder) BarrierBuffers() { b.add(&Node{op: OpBarrier, imm: 1}) }
 
 // Fence orders the lane's accesses to buffers before and after it, for the
-// whole device: if an AtomicLoad before one fence sees an AtomicAdd after another
+// whole device: if an AtomicAdd before one fence sees an AtomicAdd after another
 // fence, then accesses after the former fence see the writes before the latter.
 func (b *Builder) Fence() { b.add(&Node{op: OpFence}) }
 

@@ -251,9 +251,9 @@ func TestAtomicsAndDotRun(t *testing.T) {
 		})
 		b.Barrier()
 		counts.AtomicAdd(0, lane)
-		counts.AtomicMax(1, b.Mul(lane, 3))
+		counts.AtomicAdd(1, b.Mul(lane, 3))
 		y.AtomicAdd(0, 2)
-		y.AtomicMax(1, b.Add(b.Mul(b.WorkgroupID(0), 100), lane))
+		y.AtomicAdd(1, b.Add(b.Mul(b.WorkgroupID(0), 100), lane))
 		b.Barrier()
 		b.If(b.And(b.Eq(lane, 0), b.Eq(b.WorkgroupID(0), 0)), func() {
 			y.Store(2, counts.Load(0))
@@ -265,7 +265,7 @@ func TestAtomicsAndDotRun(t *testing.T) {
 	y := make([]uint32, 6)
 	run(t, device(t), build, nil, 4, y)
 	dot, unsigned := int32(1*127+-1*127+2*-128+-128*-1), int32(1*127+-1*127+2*128+-128*255)
-	same(t, "y", y, []uint32{4 * 32 * 2, 331, 496, 93, uint32(dot), uint32(unsigned)}, 0)
+	same(t, "y", y, []uint32{4 * 32 * 2, 32*600 + 4*496, 496, 3 * 496, uint32(dot), uint32(unsigned)}, 0)
 }
 
 // TestHalfWords moves 16 bits to the other half of their words, and no others.

@@ -36,7 +36,6 @@ func TestBuildErrors(t *testing.T) {
 		{"select", func(k parts) { k.b.Select(k.u, k.f, 0) }, "select of f32 by u32"},
 		{"if", func(k parts) { k.b.If(k.u, func() {}) }, "if: operand of type u32, want bool"},
 		{"loop bound", func(k parts) { k.b.For(0, k.i, 1, func(kernel.Value) {}) }, "for: operand of type i32, want u32"},
-		{"break", func(k parts) { k.b.If(k.p, func() { k.b.BreakIf(k.p) }) }, "break_if outside of a loop"},
 		{"store to read", func(k parts) { k.x.Store(0, k.f) }, `store: argument "x" is declared read`},
 		{"load of write", func(k parts) { k.y.Load(kernel.F32, 0) }, `load: argument "y" is declared write`},
 		{"atomic", func(k parts) { k.y.AtomicAdd(0, 1) }, `atomic_add: argument "y" is declared write`},

@@ -105,12 +105,10 @@ func (n *Node) static() bool { return n.region == nil }
 
 // Region is a list of nodes that run one after the other.
 type Region struct {
-	nodes  []*Node
-	param  *Node // the counter of a for
-	result *Node // the condition of a while
-	open   bool  // still being built: its values may be used
-	loops  int   // loops around it, up to the body
-	hint   Hint
+	nodes []*Node
+	param *Node // the counter of a for
+	open  bool  // still being built: its values may be used
+	hint  Hint
 }
 
 // Hint is the request of a for to the driver's compiler.

@@ -53,7 +53,7 @@ func (m *Buffer) at(args ...*Node) []*Node {
 }
 
 // bufferOperands are those of an access to an argument of its own.
-var bufferOperands = map[Op]int{OpLoad: 1, OpStore: 2, OpLoad16: 1, OpStore16: 2, OpAtomicAdd: 2, OpAtomicMax: 2, OpAtomicLoad: 1, OpPrefetch: 1, OpBulk: 5, OpCopy: 2}
+var bufferOperands = map[Op]int{OpLoad: 1, OpStore: 2, OpLoad16: 1, OpStore16: 2, OpAtomicAdd: 2, OpPrefetch: 1, OpBulk: 5, OpCopy: 2}
 
 // through returns the address that a buffer access goes through, nil if it is the argument's.
 func (n *Node) through() *Node {
@@ -103,17 +103,6 @@ func (b *Builder) need16() {
 // what was there. The order between lanes is not defined, so it is for counters,
 // not for sums of floats.
 func (m *Buffer) AtomicAdd(i, v Operand) Value { return m.atomic(OpAtomicAdd, i, v) }
-
-// AtomicMax stores the maximum of v and element i of the buffer, seen as an array
-// of U32, and returns what was there.
-func (m *Buffer) AtomicMax(i, v Operand) Value { return m.atomic(OpAtomicMax, i, v) }
-
-// AtomicLoad returns element i of the buffer seen as an array of U32, as left by the last
-// atomic operation of any lane of the device.
-func (m *Buffer) AtomicLoad(i Operand) Value {
-	m.check(OpAtomicLoad, U32, ReadWrite)
-	return m.b.add(&Node{op: OpAtomicLoad, typ: U32, imm: uint32(m.index), align: 4, args: m.at(m.b.typed(OpAtomicLoad, i, U32))})
-}
 
 // Prefetch asks the cache for the line with element i of the buffer seen as an array of U32; the element may lie beyond
 // the buffer. The kernel will load it soon, or store to it if it only writes the buffer. Devices may ignore it.
@@ -187,10 +176,6 @@ func (a *Array) StoreElem(i, e, v Operand) {
 
 // AtomicAdd adds v to element i of an array of U32 and returns what was there.
 func (a *Array) AtomicAdd(i, v Operand) Value { return a.atomic(OpSharedAdd, i, v) }
-
-// AtomicMax stores the maximum of v and element i of an array of U32 and returns
-// what was there.
-func (a *Array) AtomicMax(i, v Operand) Value { return a.atomic(OpSharedMax, i, v) }
 
 func (a *Array) vector(o Op) {
 	if a.elem.Lanes() == 1 {

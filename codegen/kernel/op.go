@@ -77,8 +77,6 @@ const (
 	OpLoad16      // index
 	OpStore16     // index, value
 	OpAtomicAdd   // index, value
-	OpAtomicMax   // index, value
-	OpAtomicLoad  // index
 	OpPrefetch    // index
 	OpCopy        // index, index of what array has
 	OpSharedLoad  // index
@@ -86,7 +84,6 @@ const (
 	OpSharedElem  // index, element
 	OpSharedSet   // index, element, value
 	OpSharedAdd   // index, value
-	OpSharedMax   // index, value
 	OpTable       // index; imm: the table
 	OpBulk        // index in the buffer, in the array, slot; two constants; see Node.Bulk
 	OpArrivals    // imm: the array of slots, align: how many they are
@@ -128,8 +125,6 @@ const (
 	// Control. Regions are named after the operands.
 	OpIf       // condition; then, else
 	OpFor      // low, high, step; body, whose param is the counter
-	OpWhile    // ; condition (its result decides), body
-	OpBreakIf  // condition
 	OpReturnIf // condition
 	OpParam    // the counter of a for
 	numOps
@@ -208,8 +203,6 @@ var ops = [numOps]opInfo{
 	OpLoad16:      {name: "load16"},
 	OpStore16:     {name: "store16"},
 	OpAtomicAdd:   {name: "atomic_add"},
-	OpAtomicMax:   {name: "atomic_max"},
-	OpAtomicLoad:  {name: "atomic_load"},
 	OpPrefetch:    {name: "prefetch"},
 	OpCopy:        {name: "copy"},
 	OpSharedLoad:  {name: "shared_load"},
@@ -217,7 +210,6 @@ var ops = [numOps]opInfo{
 	OpSharedElem:  {name: "shared_load_elem"},
 	OpSharedSet:   {name: "shared_store_elem"},
 	OpSharedAdd:   {name: "shared_atomic_add"},
-	OpSharedMax:   {name: "shared_atomic_max"},
 	OpTable:       {name: "table"},
 	OpBulk:        {name: "bulk_copy"},
 	OpArrivals:    {name: "arrivals"},
@@ -257,8 +249,6 @@ var ops = [numOps]opInfo{
 
 	OpIf:       {name: "if"},
 	OpFor:      {name: "for"},
-	OpWhile:    {name: "while"},
-	OpBreakIf:  {name: "break_if"},
 	OpReturnIf: {name: "return_if"},
 	OpParam:    {name: "param"},
 }

@@ -65,9 +65,6 @@ func (p *printer) region(r *Region) {
 	for _, n := range r.nodes {
 		p.node(n)
 	}
-	if r.result != nil {
-		p.line("test %s", p.ref(r.result))
-	}
 	p.indent--
 }
 
@@ -141,12 +138,6 @@ func (p *printer) node(n *Node) {
 		p.line("for %s = %s%s {", p.define(n.regions[0].param), bounds, hint)
 		p.region(n.regions[0])
 		p.line("}")
-	case OpWhile:
-		p.line("while {")
-		p.region(n.regions[0])
-		p.line("} do {")
-		p.region(n.regions[1])
-		p.line("}")
 	default:
 		p.operation(n)
 	}
@@ -169,11 +160,11 @@ func (p *printer) subject(n *Node) string {
 	switch n.op {
 	case OpBuiltin:
 		return builtinNames[n.imm] + " "
-	case OpAddress, OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpAtomicMax, OpAtomicLoad, OpPrefetch:
+	case OpAddress, OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpPrefetch:
 		return p.f.Args[n.imm].Name + " "
 	case OpCopy, OpBulk:
 		return fmt.Sprintf("%s %d ", p.f.Args[n.imm].Name, n.array.index)
-	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax:
+	case OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd:
 		return fmt.Sprintf("%d ", n.imm)
 	case OpTable, OpArrived, OpDone, OpFree:
 		return fmt.Sprintf("%d ", n.imm)

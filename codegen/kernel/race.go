@@ -379,9 +379,9 @@ func (m *machine) inShared(n *Node, array, at, words, lane int) {
 func (m *machine) shares(n *Node) (w access, stores bool) {
 	w = m.races.access(n)
 	w.since = m.races.since
-	w.atomic = n.op == OpSharedAdd || n.op == OpSharedMax
+	w.atomic = n.op == OpSharedAdd
 	switch n.op {
-	case OpSharedStore, OpSharedSet, OpSharedAdd, OpSharedMax, OpMatStore, OpTileStore, OpCopy, OpCopyWait, OpBulk:
+	case OpSharedStore, OpSharedSet, OpSharedAdd, OpMatStore, OpTileStore, OpCopy, OpCopyWait, OpBulk:
 		stores = true
 	}
 	return w, stores
@@ -410,7 +410,7 @@ func (m *machine) touch(w *access, stores bool, array, at, words, lane int) {
 func (m *machine) accessOf(n *Node) access {
 	w := m.races.access(n)
 	w.start, w.since = m.races.start, m.races.ordering
-	w.atomic = n.op == OpAtomicAdd || n.op == OpAtomicMax || n.op == OpAtomicLoad
+	w.atomic = n.op == OpAtomicAdd
 	return w
 }
 
@@ -428,8 +428,8 @@ func (m *machine) checkRace(n *Node, w *access, arg, at, size, lane int) {
 	w.by(m.races, lane)
 	writes := false
 	switch n.op {
-	case OpAtomicAdd, OpAtomicMax, OpAtomicLoad:
-		writes = n.op != OpAtomicLoad
+	case OpAtomicAdd:
+		writes = true
 		m.races.atomic(&b.cells[at/b.grain], lane, writes)
 	case OpStore, OpStore16:
 		writes = true

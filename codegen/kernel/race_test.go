@@ -77,7 +77,7 @@ func TestRunFindsRaces(t *testing.T) {
 		}, "(atomic_add", nil},
 		{"atomics only", func(b *kernel.Builder, x, y *kernel.Buffer, s *kernel.Array) {
 			y.AtomicAdd(0, 1)
-			y.AtomicMax(0, b.LocalID())
+			y.AtomicAdd(0, b.LocalID())
 			s.AtomicAdd(0, 1)
 		}, "", nil},
 		{"the last workgroup", func(b *kernel.Builder, x, y *kernel.Buffer, s *kernel.Array) {

@@ -44,7 +44,6 @@ type machine struct {
 	values      [][]uint32     // of nodes by number, by lane and element; of a var its content
 	operands    [][][]uint32   // of nodes by number, see operandsOf
 	gone        []bool         // lanes that have returned
-	left        [][]bool       // lanes that have left a loop, by the loops around
 	masks       [][]bool       // see mask
 	nears       map[int]uint32 // see near
 	places      map[Type][]int // see placesOf
@@ -108,7 +107,7 @@ func (m *machine) region(r *Region, active []bool) {
 // stay takes lanes out that have returned or left the innermost loop.
 func (m *machine) stay(active []bool) {
 	for l := range active {
-		if m.gone[l] || len(m.left) > 0 && m.left[len(m.left)-1][l] {
+		if m.gone[l] {
 			active[l] = false
 		}
 	}
@@ -133,8 +132,7 @@ func init() {
 	}
 	set((*machine).branch, OpIf)
 	set((*machine).loop, OpFor)
-	set((*machine).while, OpWhile)
-	set((*machine).exit, OpReturnIf, OpBreakIf)
+	set((*machine).exit, OpReturnIf)
 	set((*machine).barrier, OpBarrier)
 	set((*machine).subgroupBarrier, OpSubgroupBarrier)
 	set((*machine).fence, OpFence)
@@ -149,8 +147,8 @@ func init() {
 	set((*machine).done, OpDone)
 	set((*machine).free, OpFree)
 	set((*machine).address, OpAddress)
-	set((*machine).buffer, OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd, OpAtomicMax, OpAtomicLoad)
-	set((*machine).array, OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd, OpSharedMax)
+	set((*machine).buffer, OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd)
+	set((*machine).array, OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd)
 	set((*machine).constant, OpTable)
 	set((*machine).tileOp, OpTileZero, OpTileLoad, OpTileStore, OpTileMulAdd)
 }
@@ -182,14 +180,10 @@ func (m *machine) branch(n *Node, active []bool) {
 	m.stay(active)
 }
 
-// exit marks lanes that return or leave the innermost loop.
+// exit marks lanes that return.
 func (m *machine) exit(n *Node, active []bool) {
-	flags := m.gone
-	if n.op == OpBreakIf {
-		flags = m.left[len(m.left)-1]
-	}
 	for l, cond := 0, m.value(n.args[0]); l < m.lanes; l++ {
-		flags[l] = flags[l] || active[l] && cond[l] != 0
+		m.gone[l] = m.gone[l] || active[l] && cond[l] != 0
 	}
 	m.stay(active)
 }
@@ -302,7 +296,8 @@ func (m *machine) loop(n *Node, active []bool) {
 	body := n.regions[0]
 	i, hi, step := m.storage(body.param, 1), m.value(n.args[1]), m.value(n.args[2])
 	copyLanes(i, m.value(n.args[0]), active)
-	inside, running := m.enter(active), m.mask()
+	inside, running := m.mask(), m.mask()
+	copy(inside, active)
 	for m.err == nil {
 		some := false
 		for l, in := range inside {
@@ -320,38 +315,8 @@ func (m *machine) loop(n *Node, active []bool) {
 			}
 		}
 	}
-	m.leave(inside, running)
+	m.masks = append(m.masks, inside, running)
 	m.stay(active)
-}
-
-func (m *machine) while(n *Node, active []bool) {
-	inside := m.enter(active)
-	for m.err == nil && anyLane(inside) {
-		m.region(n.regions[0], inside)
-		if m.where(inside, inside, m.value(n.regions[0].result), true) {
-			m.region(n.regions[1], inside)
-		}
-		m.stay(inside)
-	}
-	m.leave(inside)
-	m.stay(active)
-}
-
-// enter begins a loop and returns the lanes in it.
-func (m *machine) enter(active []bool) (inside []bool) {
-	left := m.mask()
-	clear(left)
-	m.left = append(m.left, left)
-	inside = m.mask()
-	copy(inside, active)
-	return inside
-}
-
-// leave ends a loop and gives its masks back.
-func (m *machine) leave(masks ...[]bool) {
-	last := len(m.left) - 1
-	m.masks = append(append(m.masks, m.left[last]), masks...)
-	m.left = m.left[:last]
 }
 
 // storage is where the values of n are kept: width elements for each lane.
@@ -461,11 +426,8 @@ func (m *machine) buffer(n *Node, active []bool) {
 			binary.LittleEndian.PutUint16(word, uint16(from[l]))
 		default:
 			to[l] = binary.LittleEndian.Uint32(word)
-			switch n.op {
-			case OpAtomicAdd:
+			if n.op == OpAtomicAdd {
 				binary.LittleEndian.PutUint32(word, to[l]+from[l])
-			case OpAtomicMax:
-				binary.LittleEndian.PutUint32(word, max(to[l], from[l]))
 			}
 		}
 		if n.ahead {
@@ -543,9 +505,6 @@ func (m *machine) array(n *Node, active []bool) {
 		case OpSharedAdd:
 			to[l] = words[at]
 			words[at] += last[l]
-		case OpSharedMax:
-			to[l] = words[at]
-			words[at] = max(words[at], last[l])
 		}
 	}
 }

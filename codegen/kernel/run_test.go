@@ -102,8 +102,8 @@ func TestRunOfSameValues(t *testing.T) {
 		sum := b.Var(kernel.U32, 0)
 		b.If(b.Gt(b.LocalID(), 2), func() {
 			b.For(b.WorkgroupID(0), 3, 1, func(i kernel.Value) {
-				b.If(b.Ne(i, 1), func() { sum.Set(b.Add(sum.Get(), x.Load(kernel.U32, i))) })
-				b.BreakIf(b.Eq(b.LocalID(), 4))
+				once := b.Or(b.Ne(b.LocalID(), 4), b.Eq(i, b.WorkgroupID(0)))
+				b.If(b.And(b.Ne(i, 1), once), func() { sum.Set(b.Add(sum.Get(), x.Load(kernel.U32, i))) })
 			})
 		})
 		y.Store(b.Add(b.LocalID(), b.Mul(b.WorkgroupID(0), 8)), sum.Get())

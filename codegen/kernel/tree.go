@@ -41,8 +41,8 @@ func (n *Node) Imm() uint32 { return n.imm }
 // Args returns the operands. They are nodes before this one, or static.
 func (n *Node) Args() []*Node { return n.args }
 
-// Regions returns the regions of OpIf (then, else if there is one), OpFor (body) and
-// OpWhile (condition, body).
+// Regions returns the regions of OpIf (then, else if there is one) and OpFor
+// (body).
 func (n *Node) Regions() []*Region { return n.regions }
 
 // Static reports whether the node is known at specialization time: a constant, a
@@ -83,7 +83,7 @@ func (n *Node) View() (elem Type, ok bool) {
 		return n.args[1].typ, true
 	case OpLoad16, OpStore16:
 		return U16, true
-	case OpAtomicAdd, OpAtomicMax, OpAtomicLoad, OpPrefetch:
+	case OpAtomicAdd, OpPrefetch:
 		return U32, true
 	case OpCopy:
 		return U32.Vec(n.align / 4), true
@@ -102,9 +102,6 @@ func (r *Region) Nodes() []*Node { return r.nodes }
 
 // Param returns the counter, an OpParam, of the body of an OpFor, else nil.
 func (r *Region) Param() *Node { return r.param }
-
-// Result returns the condition that the first region of an OpWhile ends with, else nil.
-func (r *Region) Result() *Node { return r.result }
 
 // Hint returns the kernel's request for the loop whose body is the region.
 func (r *Region) Hint() Hint { return r.hint }

@@ -69,13 +69,6 @@ func (w *weigher) region(r *Region, p place) {
 			w.branch(n, p)
 		case OpFor:
 			w.loop(n, p)
-		case OpWhile:
-			inside := p
-			inside.loops++
-			inside.times *= inside.assumed() / p.assumed()
-			for _, r := range n.regions {
-				w.region(r, inside)
-			}
 		case OpReturnIf:
 			// To the compiler the rest is the other side of a branch.
 			c := w.know(n.args[0])

@@ -31,7 +31,6 @@ func TestWeigh(t *testing.T) {
 		}, 160, 32},
 		{"loop over rows", func(b *Builder, n, m Value, body func()) { b.For(0, rows.Load(U32, 0), 1, func(Value) { body() }) }, 20, 8},
 		{"loop over what follows them", func(b *Builder, n, m Value, body func()) { b.For(0, rows.Load(U32, 1), 1, func(Value) { body() }) }, 8, 8},
-		{"while", func(b *Builder, n, m Value, body func()) { b.While(func() Value { return b.Lt(m, 7) }, body) }, 8, 8},
 		{"this workgroup", func(b *Builder, n, m Value, body func()) { b.If(b.Eq(b.WorkgroupID(0), 3), body) }, 1, 0.5},
 		{"another workgroup", func(b *Builder, n, m Value, body func()) { b.If(b.Lt(b.Add(b.WorkgroupID(1), n), 7), body) }, 0, 0.5},
 		{"either", func(b *Builder, n, m Value, body func()) { b.IfElse(b.Eq(b.WorkgroupID(0), 2), body, body) }, 1, 1},

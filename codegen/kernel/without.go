@@ -67,7 +67,7 @@ func (f *Func) Without(entries ...int) *Func {
 
 // placed reports whether nodes of the operation know their place in the source.
 func (o Op) placed() bool {
-	return o >= OpLoad && o <= OpSharedMax || o == OpCopyWait || o.orders() || o == OpMatLoad || o == OpMatStore || o == OpMatGroupAdd || o == OpBulk || o == OpArrivals || o == OpArrived || o == OpDone || o == OpFree || o == OpMatGroupWait ||
+	return o >= OpLoad && o <= OpSharedAdd || o == OpCopyWait || o.orders() || o == OpMatLoad || o == OpMatStore || o == OpMatGroupAdd || o == OpBulk || o == OpArrivals || o == OpArrived || o == OpDone || o == OpFree || o == OpMatGroupWait ||
 		o >= OpTileZero && o <= OpTileMulAdd
 }
 

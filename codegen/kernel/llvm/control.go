@@ -53,10 +53,7 @@ func init() {
 		kernel.OpSharedLoad: words(shared),
 		kernel.OpSharedElem: words(shared),
 		kernel.OpAtomicAdd:  atomic(buffer, enum.AtomicOpAdd),
-		kernel.OpAtomicMax:  atomic(buffer, enum.AtomicOpUMax),
 		kernel.OpSharedAdd:  atomic(shared, enum.AtomicOpAdd),
-		kernel.OpSharedMax:  atomic(shared, enum.AtomicOpUMax),
-		kernel.OpAtomicLoad: one(func(l *lowering, n *kernel.Node, s *scope) value.Value { return l.atomicLoad(l.bufferOf(n), s) }),
 		kernel.OpVarGet:     (*lowering).getVar,
 	}
 	acts = map[kernel.Op]func(l *lowering, n *kernel.Node, s *scope){
@@ -75,9 +72,7 @@ func init() {
 		kernel.OpTileMulAdd:   (*lowering).tileOp,
 		kernel.OpIf:           (*lowering).branch,
 		kernel.OpFor:          (*lowering).forLoop,
-		kernel.OpWhile:        (*lowering).whileLoop,
-		kernel.OpBreakIf:      func(l *lowering, n *kernel.Node, s *scope) { l.leave(n, s, l.loopAround(l.homes[n])) },
-		kernel.OpReturnIf:     func(l *lowering, n *kernel.Node, s *scope) { l.leave(n, s, nil) },
+		kernel.OpReturnIf:     (*lowering).leave,
 		kernel.OpBarrier:      (*lowering).nothing, // one subgroup, in lock step
 		kernel.OpAwait:        (*lowering).nothing, // dispatches do not overlap
 		kernel.OpPrefetchNext: (*lowering).nothing,
@@ -284,33 +279,15 @@ func (l *lowering) newLine() value.Value {
 	return l.or(l.icmp(enum.IPredEQ, l.at64, l.first), l.icmp(enum.IPredEQ, begins, i64(0)))
 }
 
-// leave lets lanes leave the loop, or return for nil.
-func (l *lowering) leave(n *kernel.Node, s *scope, loop *kernel.Node) {
+// leave lets lanes return.
+func (l *lowering) leave(n *kernel.Node, s *scope) {
 	if !l.parting[n] {
-		to, stay := l.next, l.block()
-		if loop != nil {
-			to = l.exits[loop]
-		}
-		l.cur.NewCondBr(l.scalar(n.Args()[0]), to, stay)
+		stay := l.block()
+		l.cur.NewCondBr(l.scalar(n.Args()[0]), l.next, stay)
 		l.cur = stay
 		return
 	}
-	flags := l.gone
-	if loop != nil {
-		flags = l.left[loop]
-	}
-	l.set(flags, l.or(l.get(flags), l.among(s.mask, l.lanes(n.Args()[0], 0))))
-}
-
-// enter prepares a loop.
-func (l *lowering) enter(n *kernel.Node) (head, body, exit *ir.Block) {
-	if l.breaks[n] {
-		l.left[n] = l.alloca(wide(types.I1))
-		l.set(l.left[n], nones)
-	}
-	head, body, exit = l.block(), l.block(), l.block()
-	l.exits[n] = exit
-	return head, body, exit
+	l.set(l.gone, l.or(l.get(l.gone), l.among(s.mask, l.lanes(n.Args()[0], 0))))
 }
 
 func (l *lowering) forLoop(n *kernel.Node, s *scope) {
@@ -330,7 +307,7 @@ func (l *lowering) forLoop(n *kernel.Node, s *scope) {
 		counter = l.alloca(wide(types.I32))
 		l.set(counter, l.lanes(lo, 0))
 	}
-	head, inside, exit := l.enter(n)
+	head, inside, exit := l.block(), l.block(), l.block()
 	l.goTo(head)
 	i := l.get(counter)
 	value, first := i, i
@@ -344,13 +321,16 @@ func (l *lowering) forLoop(n *kernel.Node, s *scope) {
 		}
 	}
 	l.values[param] = listOf(value)
-	mask := l.remaining(s.mask, n, l.returns[n])
+	mask := s.mask
+	if l.returns[n] {
+		mask = l.remaining(mask)
+	}
 	if l.parting[n] {
 		bound := l.operand(hi, 0, true)
 		less := l.icmp(enum.IPredULT, l.lanes(param, 0), bound)
 		mask = l.among(mask, less)
 		any := l.anyLane(mask)
-		if run && step1 >= 0 && !l.varying[hi] && s.mask == nil && !l.breaks[n] && !l.returns[n] {
+		if run && step1 >= 0 && !l.varying[hi] && s.mask == nil && !l.returns[n] {
 			any = l.icmp(enum.IPredULT, first, l.scalar(hi)) // lane 0 stays longest
 		}
 		l.cur.NewCondBr(any, inside, exit)
@@ -373,34 +353,4 @@ func listOf(v value.Value) []value.Value { return []value.Value{v} }
 // repeatedStep is what the lanes have more than the first.
 func repeatedStep(step int64) value.Value {
 	return repeated(types.I32, Lanes, func(i int) string { return i32(step * int64(i)).Ident() })
-}
-
-func (l *lowering) whileLoop(n *kernel.Node, s *scope) {
-	cond, body := n.Regions()[0], n.Regions()[1]
-	var active place
-	if l.parting[n] {
-		active = l.alloca(wide(types.I1))
-		l.set(active, full(s.mask))
-	}
-	head, inside, exit := l.enter(n)
-	l.goTo(head)
-	mask := s.mask
-	if l.parting[n] {
-		mask = l.get(active)
-	}
-	inner := &scope{mask: l.remaining(mask, n, l.returns[n]), end: exit}
-	l.region(cond, inner)
-	if l.parting[n] {
-		inner.mask = l.among(inner.mask, l.lanes(cond.Result(), 0))
-		l.cur.NewCondBr(l.anyLane(inner.mask), inside, exit)
-	} else {
-		l.cur.NewCondBr(l.scalar(cond.Result()), inside, exit)
-	}
-	l.cur = inside
-	l.region(body, inner)
-	if l.parting[n] {
-		l.set(active, inner.mask)
-	}
-	l.cur.NewBr(head)
-	l.cur = exit
 }

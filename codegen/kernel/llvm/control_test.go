@@ -42,7 +42,7 @@ func (w *wanderer) cond() kernel.Value {
 	return b.Lt(b.And(b.Add(w.value(), w.value()), 15), b.And(b.Add(b.Mul(w.value(), 5), w.r.IntN(16)), 15))
 }
 
-// rarely is a condition to leave by.
+// rarely is a condition to return by.
 func (w *wanderer) rarely() kernel.Value {
 	return w.b.Eq(w.b.And(w.b.Add(w.value(), w.r.IntN(8)), 7), w.r.IntN(8))
 }
@@ -57,7 +57,7 @@ func (w *wanderer) body(loops int) {
 		if w.left--; w.left < 0 {
 			return
 		}
-		kind := w.r.IntN(14)
+		kind := w.r.IntN(11)
 		if w.depth > 4 {
 			kind %= 6
 		}
@@ -84,17 +84,6 @@ func (w *wanderer) body(loops int) {
 				w.body(loops + 1)
 			})
 		case 10:
-			rounds := b.Var(kernel.U32, 0)
-			limit := b.And(w.value(), 7)
-			b.While(func() kernel.Value {
-				rounds.Set(b.Add(rounds.Get(), 1))
-				return b.And(b.Lt(rounds.Get(), 9), b.Le(rounds.Get(), limit))
-			}, func() { w.body(loops + 1) })
-		case 11, 12:
-			if loops > 0 {
-				b.BreakIf(w.rarely())
-			}
-		case 13:
 			if w.r.IntN(3) == 0 {
 				b.ReturnIf(w.rarely())
 			} else {

@@ -40,7 +40,7 @@ func Lower(f *kernel.Func, spec map[uint32]uint32, machine *Machine) (text strin
 		emitter: &emitter{m: ir.NewModule(), calls: map[string]*ir.Func{}}, analysis: analyze(f),
 		f: f, spec: spec, machine: machine,
 		values: map[*kernel.Node][]value.Value{}, wides: map[wideKey]value.Value{}, strides: map[*kernel.Node]int64{}, counters: map[*kernel.Node]value.Value{}, vars: map[*kernel.Node][]place{}, tables: map[uint32]bool{},
-		shorts: map[*kernel.Node]shortSum{}, left: map[*kernel.Node]place{}, exits: map[*kernel.Node]*ir.Block{},
+		shorts: map[*kernel.Node]shortSum{},
 	}
 	l.module()
 	if l.err != nil {
@@ -84,10 +84,8 @@ type lowering struct {
 	ids      [3]value.Value  // of the workgroup
 	at64     value.Value     // its number in the grid
 
-	gone  place // lanes that have returned
-	left  map[*kernel.Node]place
-	exits map[*kernel.Node]*ir.Block // behind the loops around
-	next  *ir.Block                  // behind the body
+	gone place     // lanes that have returned
+	next *ir.Block // behind the body
 }
 
 type wideKey struct {
@@ -221,9 +219,9 @@ func (l *lowering) region(r *kernel.Region, s *scope) {
 	}
 }
 
-// missing takes lanes out that may have returned or left the innermost loop.
+// missing takes lanes out that may have returned.
 func (l *lowering) missing(n *kernel.Node, s *scope) {
-	s.mask = l.remaining(s.mask, l.loopAround(l.homes[n]), true)
+	s.mask = l.remaining(s.mask)
 	stay := l.block()
 	l.cur.NewCondBr(l.anyLane(s.mask), stay, s.end)
 	l.cur = stay
@@ -236,22 +234,16 @@ func (l *lowering) loopAround(r *kernel.Region) *kernel.Node {
 		if !ok {
 			return nil
 		}
-		if op := p.node.Op(); op == kernel.OpFor || op == kernel.OpWhile {
+		if p.node.Op() == kernel.OpFor {
 			return p.node
 		}
 		r = p.region
 	}
 }
 
-// remaining returns the lanes of a mask that have neither left the loop nor, if asked, returned.
-func (l *lowering) remaining(mask value.Value, loop *kernel.Node, returned bool) value.Value {
-	if loop != nil && l.breaks[loop] {
-		mask = l.among(mask, l.not(l.get(l.left[loop])))
-	}
-	if returned {
-		mask = l.among(mask, l.not(l.get(l.gone)))
-	}
-	return mask
+// remaining returns the lanes of a mask that have not returned.
+func (l *lowering) remaining(mask value.Value) value.Value {
+	return l.among(mask, l.not(l.get(l.gone)))
 }
 
 // among returns the lanes of a mask (nil: all) in which cond holds. What cond is in other lanes

@@ -344,23 +344,3 @@ func (l *lowering) atomic(n *kernel.Node, a access, op enum.AtomicOp, s *scope) 
 	})
 	return l.get(was)
 }
-
-// atomicLoad reads what others count.
-func (l *lowering) atomicLoad(a access, s *scope) value.Value {
-	one := func(from value.Value) value.Value {
-		v := ir.NewLoad(types.I32, from)
-		v.Atomic, v.Ordering, v.Align = true, enum.AtomicOrderingMonotonic, 4
-		l.do(v)
-		return v
-	}
-	if !l.varies(a) {
-		return one(l.uniform(a))
-	}
-	is := l.alloca(wide(types.I32))
-	l.set(is, literal{wide(types.I32), "zeroinitializer"})
-	from := l.scattered(a)
-	l.eachLane(s.mask, func(lane value.Value) {
-		l.set(is, l.insert(l.get(is), one(l.extract(from, lane)), lane))
-	})
-	return l.get(is)
-}

@@ -7,11 +7,10 @@ import "github.com/zincc-dev/zincc/codegen/kernel"
 // lowering keeps a mask of those that are active.
 type analysis struct {
 	parents map[*kernel.Region]parent
-	homes   map[*kernel.Node]*kernel.Region // of vars, breaks and returns
+	homes   map[*kernel.Node]*kernel.Region // of vars and returns
 	varying map[*kernel.Node]bool           // values; of a var, its content
 	parting map[*kernel.Node]bool           // ifs, loops and leaves at which lanes part
 	partial map[*kernel.Node]bool           // sets of vars by some of the lanes that may read them
-	breaks  map[*kernel.Node]bool           // loops that some lanes leave by a break before others
 	leaves  map[*kernel.Node]bool           // nodes after which lanes may be missing in their region
 	returns map[*kernel.Node]bool           // loops and ifs in which lanes may return while others stay
 	uses    map[*kernel.Node]int
@@ -28,7 +27,7 @@ func analyze(f *kernel.Func) *analysis {
 	a := &analysis{
 		parents: map[*kernel.Region]parent{}, homes: map[*kernel.Node]*kernel.Region{},
 		varying: map[*kernel.Node]bool{}, parting: map[*kernel.Node]bool{}, partial: map[*kernel.Node]bool{},
-		breaks: map[*kernel.Node]bool{}, leaves: map[*kernel.Node]bool{}, returns: map[*kernel.Node]bool{}, uses: map[*kernel.Node]int{},
+		leaves: map[*kernel.Node]bool{}, returns: map[*kernel.Node]bool{}, uses: map[*kernel.Node]int{},
 	}
 	a.place(f.Body())
 	for a.changed = true; a.changed; {
@@ -40,9 +39,6 @@ func analyze(f *kernel.Func) *analysis {
 
 // place finds where everything is.
 func (a *analysis) place(r *kernel.Region) {
-	if r.Result() != nil {
-		a.uses[r.Result()]++
-	}
 	for _, n := range r.Nodes() {
 		for _, arg := range n.Args() {
 			a.uses[arg]++
@@ -76,17 +72,6 @@ func (a *analysis) parted(r, outer *kernel.Region) bool {
 	return false
 }
 
-// loop returns the innermost loop around a region, and its body.
-func (a *analysis) loop(r *kernel.Region) (*kernel.Node, *kernel.Region) {
-	for {
-		p := a.parents[r]
-		if op := p.node.Op(); op == kernel.OpFor || op == kernel.OpWhile {
-			return p.node, r
-		}
-		r = p.region
-	}
-}
-
 func (a *analysis) any(ns []*kernel.Node) bool {
 	for _, n := range ns {
 		if a.varying[n] {
@@ -102,7 +87,7 @@ func (a *analysis) region(r *kernel.Region) {
 		for _, inner := range n.Regions() {
 			a.region(inner)
 			for _, m := range inner.Nodes() {
-				// Returns reach through all, breaks through ifs.
+				// Returns reach through all.
 				op := m.Op()
 				gone := a.parting[m] && op == kernel.OpReturnIf || a.returns[m]
 				a.mark(a.returns, n, gone)
@@ -117,7 +102,7 @@ func (a *analysis) node(n *kernel.Node, r *kernel.Region) {
 	case kernel.OpBuiltin:
 		b := kernel.Builtin(n.Imm())
 		a.mark(a.varying, n, b == kernel.SubgroupLane || b == kernel.LocalID)
-	case kernel.OpAtomicAdd, kernel.OpAtomicMax, kernel.OpSharedAdd, kernel.OpSharedMax, kernel.OpSubgroupElect:
+	case kernel.OpAtomicAdd, kernel.OpSharedAdd, kernel.OpSubgroupElect:
 		a.mark(a.varying, n, true)
 	case kernel.OpSubgroupAdd, kernel.OpSubgroupMax, kernel.OpSubgroupMin, kernel.OpSubgroupAny: // the same in all lanes
 	case kernel.OpSubgroupExclusiveAdd:
@@ -135,14 +120,7 @@ func (a *analysis) node(n *kernel.Node, r *kernel.Region) {
 	case kernel.OpFor:
 		param := n.Regions()[0].Param()
 		a.mark(a.varying, param, a.varying[n.Args()[0]] || a.varying[n.Args()[2]])
-		a.mark(a.parting, n, a.any(n.Args()) || a.breaks[n])
-	case kernel.OpWhile:
-		a.mark(a.parting, n, a.varying[n.Regions()[0].Result()] || a.breaks[n])
-	case kernel.OpBreakIf:
-		loop, body := a.loop(r)
-		a.mark(a.parting, n, a.varying[n.Args()[0]] || a.parted(r, body))
-		a.mark(a.leaves, n, a.parting[n])
-		a.mark(a.breaks, loop, a.parting[n])
+		a.mark(a.parting, n, a.any(n.Args()))
 	case kernel.OpReturnIf:
 		a.mark(a.parting, n, a.varying[n.Args()[0]] || a.parted(r, nil))
 		a.mark(a.leaves, n, a.parting[n])

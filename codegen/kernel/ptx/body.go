@@ -76,8 +76,6 @@ func init() {
 		kernel.OpStore:       (*lowering).store,
 		kernel.OpStore16:     (*lowering).store,
 		kernel.OpAtomicAdd:   (*lowering).atomic,
-		kernel.OpAtomicMax:   (*lowering).atomic,
-		kernel.OpAtomicLoad:  (*lowering).atomicLoad,
 		kernel.OpPrefetch:    func(l *lowering, n *kernel.Node) { l.do("prefetch.global.L2 %s", l.place(n)) },
 		kernel.OpCopy:        (*lowering).copy,
 		kernel.OpCopyGroup:   (*lowering).copyGroup,
@@ -89,7 +87,6 @@ func init() {
 		kernel.OpSharedStore: (*lowering).sharedStore,
 		kernel.OpSharedSet:   (*lowering).sharedStore,
 		kernel.OpSharedAdd:   (*lowering).atomic,
-		kernel.OpSharedMax:   (*lowering).atomic,
 		kernel.OpBulk:        (*lowering).bulk,
 		kernel.OpArrivals:    (*lowering).arrivals,
 		kernel.OpArrived:     (*lowering).arrived,
@@ -106,8 +103,6 @@ func init() {
 
 		kernel.OpIf:       (*lowering).branch,
 		kernel.OpFor:      (*lowering).loop,
-		kernel.OpWhile:    (*lowering).while,
-		kernel.OpBreakIf:  func(l *lowering, n *kernel.Node) { l.jump(l.scalar(n.Args()[0]), l.breaks[len(l.breaks)-1]) },
 		kernel.OpReturnIf: (*lowering).returnIf,
 	})
 }

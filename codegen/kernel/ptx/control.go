@@ -91,7 +91,6 @@ func (l *lowering) loop(n *kernel.Node) {
 		return
 	}
 	end := l.label()
-	l.breaks = append(l.breaks, end)
 	if known && l.writtenOut(r, (hi.bits-lo.bits-1)/step.bits+1) {
 		for i := lo.bits; i < hi.bits; i += step.bits {
 			l.values[r.Param()] = []operand{number(i)}
@@ -114,7 +113,6 @@ func (l *lowering) loop(n *kernel.Node) {
 		l.jump(l.condition("setp.lt.u32", "%s, %s", i.reg, hi.as(kernel.U32)), again)
 		l.apart = outer
 	}
-	l.breaks = l.breaks[:len(l.breaks)-1]
 	l.mark(end)
 }
 
@@ -122,20 +120,4 @@ func (l *lowering) loop(n *kernel.Node) {
 // Elements of matrices have an index that is known then.
 func (l *lowering) writtenOut(r *kernel.Region, rounds uint32) bool {
 	return rounds == 1 || r.Hint() == kernel.Unroll && rounds <= mostUnrolled
-}
-
-func (l *lowering) while(n *kernel.Node) {
-	cond, body := n.Regions()[0], n.Regions()[1]
-	again, end := l.label(), l.label()
-	l.breaks = append(l.breaks, end)
-	outer := l.apart
-	l.apart = outer || !l.uniform.loop(n)
-	l.mark(again)
-	l.region(cond)
-	l.jumpUnless(l.scalar(cond.Result()), end)
-	l.region(body)
-	l.do("bra %s", again)
-	l.apart = outer
-	l.breaks = l.breaks[:len(l.breaks)-1]
-	l.mark(end)
 }

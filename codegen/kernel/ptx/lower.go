@@ -93,10 +93,9 @@ type lowering struct {
 	fused     map[*kernel.Node]bool // dot products that the sum they go into computes
 	counts    [len(classes)]int
 	labels    int
-	breaks    []string // where a break goes, innermost last
-	waited    bool     // all lanes have waited for the kernel before
-	ended     bool     // the kernel has said where its weights end
-	branched  bool     // a branch stands between the begin and here
+	waited    bool // all lanes have waited for the kernel before
+	ended     bool // the kernel has said where its weights end
+	branched  bool // a branch stands between the begin and here
 	err       error
 }
 

@@ -161,23 +161,19 @@ func (l *lowering) heldAll(v []operand, t kernel.Type) []operand {
 }
 
 var atomics = map[kernel.Op]string{
-	kernel.OpAtomicAdd: "atom.relaxed.gpu.global.add.u32", kernel.OpAtomicMax: "atom.relaxed.gpu.global.max.u32",
-	kernel.OpSharedAdd: "atom.relaxed.cta.shared.add.u32", kernel.OpSharedMax: "atom.relaxed.cta.shared.max.u32",
+	kernel.OpAtomicAdd: "atom.relaxed.gpu.global.add.u32",
+	kernel.OpSharedAdd: "atom.relaxed.cta.shared.add.u32",
 }
 
 // atomic orders nothing but itself.
 func (l *lowering) atomic(n *kernel.Node) {
 	var at string
-	if n.Op() == kernel.OpSharedAdd || n.Op() == kernel.OpSharedMax {
+	if n.Op() == kernel.OpSharedAdd {
 		at = l.element(n, 1)
 	} else {
 		at = l.place(n)
 	}
 	l.values[n] = []operand{l.word(atomics[n.Op()], "%s, %s", at, l.held(l.scalar(n.Args()[1]), kernel.U32))}
-}
-
-func (l *lowering) atomicLoad(n *kernel.Node) {
-	l.values[n] = []operand{l.word("ld.relaxed.gpu.global.u32", "%s", l.place(n))}
 }
 
 // element writes the address in a shared array: of the first indices operands.

@@ -20,7 +20,7 @@ func analyze(f *kernel.Func, spec map[uint32]uint32) *uniformity {
 	u := &uniformity{f: f, spec: spec, blocks: map[*kernel.Node]uint32{}, differ: map[*kernel.Node]bool{}, depth: map[*kernel.Node]int{}, again: true}
 	for u.again {
 		u.again = false
-		u.region(f.Body(), 0, nil)
+		u.region(f.Body(), 0)
 	}
 	return u
 }
@@ -38,28 +38,17 @@ func (u *uniformity) mark(n *kernel.Node) {
 	}
 }
 
-// region looks at the nodes behind depth conditions that lanes may not agree on, in loop.
-func (u *uniformity) region(r *kernel.Region, depth int, loop *kernel.Node) {
+// region looks at the nodes behind depth conditions that lanes may not agree on.
+func (u *uniformity) region(r *kernel.Region, depth int) {
 	for _, n := range r.Nodes() {
 		switch n.Op() {
 		case kernel.OpIf:
 			for _, r := range n.Regions() {
-				u.region(r, u.inside(n.Args()[0], depth), loop)
+				u.region(r, u.inside(n.Args()[0], depth))
 			}
 		case kernel.OpFor:
 			u.counts(n)
-			u.region(n.Regions()[0], u.inside(n, depth), n)
-		case kernel.OpWhile:
-			for _, r := range n.Regions() {
-				u.region(r, u.inside(n, depth), n)
-			}
-			if u.differ[n.Regions()[0].Result()] {
-				u.mark(n)
-			}
-		case kernel.OpBreakIf:
-			if u.inside(n.Args()[0], depth) > 0 {
-				u.mark(loop)
-			}
+			u.region(n.Regions()[0], u.inside(n, depth))
 		case kernel.OpReturnIf:
 			if u.inside(n.Args()[0], depth) > 0 && !u.leaves {
 				u.leaves, u.again = true, true
@@ -117,7 +106,7 @@ func (u *uniformity) parts(n *kernel.Node) bool {
 	case kernel.OpSubgroupShuffle:
 		return u.differ[n.Args()[1]]
 	case kernel.OpSubgroupElect, kernel.OpSubgroupExclusiveAdd, kernel.OpSubgroupShuffleXor, kernel.OpVarElem,
-		kernel.OpAtomicAdd, kernel.OpAtomicMax, kernel.OpAtomicLoad, kernel.OpSharedAdd, kernel.OpSharedMax:
+		kernel.OpAtomicAdd, kernel.OpSharedAdd:
 		return true
 	}
 	switch n.Op() {

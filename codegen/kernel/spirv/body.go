@@ -81,8 +81,6 @@ func init() { // refers to region, which refers to it
 		kernel.OpStore16:         (*lowering).store16,
 		kernel.OpStore:           (*lowering).store,
 		kernel.OpAtomicAdd:       (*lowering).atomic,
-		kernel.OpAtomicMax:       (*lowering).atomic,
-		kernel.OpAtomicLoad:      (*lowering).atomicLoad,
 		kernel.OpCopy:            (*lowering).copy,
 		kernel.OpCopyGroup:       func(*lowering, *kernel.Node) {},
 		kernel.OpAwait:           func(*lowering, *kernel.Node) {}, // dispatches do not overlap
@@ -94,7 +92,6 @@ func init() { // refers to region, which refers to it
 		kernel.OpSharedStore:     (*lowering).sharedStore,
 		kernel.OpSharedSet:       (*lowering).sharedStore,
 		kernel.OpSharedAdd:       (*lowering).atomic,
-		kernel.OpSharedMax:       (*lowering).atomic,
 		kernel.OpTable:           (*lowering).table,
 		kernel.OpVar:             (*lowering).variable,
 		kernel.OpVarGet:          (*lowering).get,
@@ -114,8 +111,6 @@ func init() { // refers to region, which refers to it
 		kernel.OpVarSetElem:      (*lowering).varSetElem,
 		kernel.OpIf:              (*lowering).branch,
 		kernel.OpFor:             (*lowering).forLoop,
-		kernel.OpWhile:           (*lowering).whileLoop,
-		kernel.OpBreakIf:         (*lowering).breakIf,
 		kernel.OpReturnIf:        (*lowering).returnIf,
 	}
 }
@@ -277,7 +272,6 @@ func (l *lowering) store16(n *kernel.Node) {
 
 var atomics = map[kernel.Op]spirv.Op{
 	kernel.OpAtomicAdd: spirv.OpAtomicIAdd, kernel.OpSharedAdd: spirv.OpAtomicIAdd,
-	kernel.OpAtomicMax: spirv.OpAtomicUMax, kernel.OpSharedMax: spirv.OpAtomicUMax,
 }
 
 // atomic orders nothing but itself. In buffers its scope is the queue family,
@@ -285,18 +279,13 @@ var atomics = map[kernel.Op]spirv.Op{
 func (l *lowering) atomic(n *kernel.Node) {
 	var at spirv.ID
 	scope := spirv.ScopeQueueFamily
-	if n.Op() == kernel.OpSharedAdd || n.Op() == kernel.OpSharedMax {
+	if n.Op() == kernel.OpSharedAdd {
 		at, scope = l.element(n, 1), spirv.ScopeWorkgroup
 	} else {
 		at = l.address(n)
 	}
 	l.values[n] = l.m.Emit(atomics[n.Op()], l.typ(kernel.U32), at, l.uint(scope),
 		l.uint(spirv.MemorySemanticsRelaxed), l.value(n.Args()[1]))
-}
-
-func (l *lowering) atomicLoad(n *kernel.Node) {
-	l.values[n] = l.m.Emit(spirv.OpAtomicLoad, l.typ(kernel.U32), l.address(n),
-		l.uint(spirv.ScopeQueueFamily), l.uint(spirv.MemorySemanticsRelaxed))
 }
 
 // element returns a pointer into a shared array: of the first indices operands.
@@ -421,7 +410,6 @@ func (l *lowering) loop(control spirv.LoopControl, cond func() spirv.ID, body, n
 	m.Do(spirv.OpLabel, header)
 	m.Do(spirv.OpLoopMerge, merge, again, control)
 	m.Do(spirv.OpBranch, test)
-	l.loopMerges = append(l.loopMerges, merge)
 
 	m.Do(spirv.OpLabel, test)
 	c := cond()
@@ -433,7 +421,6 @@ func (l *lowering) loop(control spirv.LoopControl, cond func() spirv.ID, body, n
 	next()
 	m.Do(spirv.OpBranch, header)
 
-	l.loopMerges = l.loopMerges[:len(l.loopMerges)-1]
 	m.Do(spirv.OpLabel, merge)
 }
 
@@ -454,22 +441,6 @@ func (l *lowering) forLoop(n *kernel.Node) {
 	}, func() { l.region(body) }, func() {
 		m.Do(spirv.OpStore, counter, m.Emit(spirv.OpIAdd, u32, i, step))
 	})
-}
-
-func (l *lowering) whileLoop(n *kernel.Node) {
-	cond, body := n.Regions()[0], n.Regions()[1]
-	l.loop(spirv.LoopControlNone, func() spirv.ID {
-		l.region(cond)
-		return l.value(cond.Result())
-	}, func() { l.region(body) }, func() {})
-}
-
-func (l *lowering) breakIf(n *kernel.Node) {
-	leave, stay := l.m.NewID(), l.m.NewID()
-	l.selection(n.Args()[0], leave, stay, stay)
-	l.m.Do(spirv.OpLabel, leave)
-	l.m.Do(spirv.OpBranch, l.loopMerges[len(l.loopMerges)-1])
-	l.m.Do(spirv.OpLabel, stay)
 }
 
 func (l *lowering) returnIf(n *kernel.Node) {

@@ -48,14 +48,13 @@ type lowering struct {
 	glsl   spirv.ID
 	values map[*kernel.Node]spirv.ID
 
-	globals    []spirv.ID // global variables, for the entry point
-	inputs     map[spirv.BuiltIn]spirv.ID
-	shared     []spirv.ID
-	views      map[view]spirv.ID  // types of pointers to buffers
-	pointers   map[bound]spirv.ID // buffers, as pointers; kernel.Void for their addresses
-	access     func(arg int) kernel.Access
-	tables     []spirv.ID // local variables that hold them
-	loopMerges []spirv.ID // where a break goes, innermost last
+	globals  []spirv.ID // global variables, for the entry point
+	inputs   map[spirv.BuiltIn]spirv.ID
+	shared   []spirv.ID
+	views    map[view]spirv.ID  // types of pointers to buffers
+	pointers map[bound]spirv.ID // buffers, as pointers; kernel.Void for their addresses
+	access   func(arg int) kernel.Access
+	tables   []spirv.ID // local variables that hold them
 }
 
 // view is a way to see a buffer: as a structure of one array of elem.

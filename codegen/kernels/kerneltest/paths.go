@@ -32,7 +32,7 @@ func (p paths) add(f *kernel.Func) (shows bool) {
 			switch op := n.Op(); {
 			case op == kernel.OpBuiltin, op == kernel.OpBarrier, op == kernel.OpPairHalves:
 				add(uint64(n.Imm()))
-			case op >= kernel.OpSharedLoad && op <= kernel.OpSharedMax:
+			case op >= kernel.OpSharedLoad && op <= kernel.OpSharedAdd:
 				add(uint64(f.Arrays()[n.Imm()].Elem()))
 			case op == kernel.OpCopy:
 				add(uint64(f.Arrays()[n.Array()].Elem()))
