@@ -63,7 +63,7 @@ var mutants = []mutant{
 	{"last-block reduction: no fence before the count", "codegen/kernels/site/lastblock.go",
 		"\t\t\tb.Fence()\n\t\t\tnow.Set", "\t\t\tnow.Set", "codegen/kernels/attention", "TestAttentionMatrices"},
 	{"last-block reduction: no barrier before the count", "codegen/kernels/site/lastblock.go",
-		"\tb.BarrierBuffers()\n\tb.If(b.Eq(b.LocalID(), 0)", "\tb.If(b.Eq(b.LocalID(), 0)", "codegen/kernels/attention", "TestAttentionMatrices"},
+		"\tb.BarrierBuffers()\n\tArrive(", "\tArrive(", "codegen/kernels/attention", "TestAttentionMatrices"},
 	{"sorted rows are read behind the list's end", "codegen/kernels/matmul/gemm.go",
 		"t.sorted.target(b.Min(r, b.Sub(t.rows, 1)))", "t.sorted.target(r)", "codegen/kernels/matmul", "TestExpertGemm/f16"},
 	{"subgroups without a block store sums of squares", "codegen/kernels/matmul/gemm_fixed_x.go",
