@@ -32,7 +32,7 @@ const (
 	// all chose others.
 	wideFrom = 16
 	// wideGroups is the subgroups that a workgroup has if blocks are few, and wideMost those that it may have.
-	wideGroups, wideMost = 8, 16
+	wideGroups, wideMost = 8, 32
 	// wideRoom is the lanes of a unit that registers suffice for.
 	wideRoom = 512
 	// wideBatch is the tiles of a subgroup whose sums wait in shared memory.
@@ -90,10 +90,14 @@ func expertWideAt(s *site.Site, g *expertGroup) *expertWide {
 	if k.blocks() > wideMost {
 		return nil
 	}
+	room := max(s.Target.Shared, s.Target.SharedOptIn)
 	if k.routed.matrices[0].format.Fixed.Spans != nil && s.Target.Copies() {
 		k.stages = wideStages
 	}
-	if k.bytes() > max(s.Target.Shared, s.Target.SharedOptIn) {
+	if k.bytes() > room { // of long rows
+		k.stages = 0
+	}
+	if k.bytes() > room {
 		return nil
 	}
 	return k
