@@ -470,6 +470,31 @@ func TestBadCUDAPlans(t *testing.T) {
 		}
 	}
 
+	for name, change := range map[string]func(c *ir.Call){
+		"calls that let the next dispatch begin late": func(c *ir.Call) { c.Overlap.LateTrigger = !c.Overlap.LateTrigger },
+		"calls whose kernels wait first":              func(c *ir.Call) { c.Overlap = ir.Overlap{Waits: ir.WaitsFirst} },
+		"calls that load the first argument early": func(c *ir.Call) {
+			if c.Overlap.Waits == ir.LoadsFirst {
+				c.Overlap.Loads = []int{0}
+			}
+		},
+		"calls with registers for other lanes":  func(c *ir.Call) { c.Form.Room ^= 512 },
+		"calls that prefetch what no form does": func(c *ir.Call) { c.Form.Ahead += 1 << 20 },
+	} {
+		bad, err := plans.Decode(file.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range bad.Program.Funcs {
+			for _, g := range f.Groups {
+				change(g.Call)
+			}
+		}
+		if problems, err := codegen.CheckReproduced(t.Context(), bad); err != nil || len(problems) == 0 {
+			t.Errorf("%s: rule %q does not refuse it: %v", name, codegen.ReproducedRule.Name, err)
+		}
+	}
+
 	bad := *plan // each dispatch writes what the next one reads
 	bad.Entries = slices.Clone(plan.Entries)
 	for i, e := range bad.Entries {
