@@ -16,7 +16,12 @@ import (
 // openKept opens a folder with a key of the test's own.
 func openKept(t *testing.T, dir string, most int64, lines *[]string) *keep.Store {
 	t.Helper()
-	s, err := keep.Open(dir, most, func(line string) { *lines = append(*lines, line) })
+	var mu sync.Mutex // pieces are read side by side
+	s, err := keep.Open(dir, most, func(line string) {
+		mu.Lock()
+		defer mu.Unlock()
+		*lines = append(*lines, line)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,7 @@ type Store struct {
 	full atomic.Bool // nothing is written any more
 }
 
-// Open opens a folder, and makes it if it is not there. said gets lines for people.
+// Open opens a folder, and makes it if it is not there. said gets lines for people, from several goroutines at once.
 func Open(dir string, most int64, said func(line string)) (*Store, error) {
 	c, err := private.OpenFolder(dir, "prompts")
 	if err != nil {
