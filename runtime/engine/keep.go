@@ -44,7 +44,8 @@ type kept struct {
 	writing  atomic.Bool
 	buffer   []byte // of what is written, in memory that is used again
 	reading  reading
-	restored int64 // tokens
+	late     chan []byte // of a piece that did not come in time: until it does nothing more is read; nil: there is none
+	restored int64       // tokens
 }
 
 // reading is pieces of a prompt that are read before they are wanted: a disk, and the sum of what it gives, take longer
@@ -143,7 +144,7 @@ func (e *Engine) readPiece(s *seq, i int) []byte {
 		k.reading = reading{s, map[int]chan []byte{}}
 	}
 	for j := i; j < min(i+readAhead, len(s.names)) && cuts[j+1] < len(s.req.Prompt); j++ {
-		if _, begun := k.reading.pieces[j]; begun || j > i && !k.Has(s.names[j]) {
+		if _, begun := k.reading.pieces[j]; begun || k.isLate() || j > i && !k.Has(s.names[j]) {
 			continue
 		}
 		name, bytes, data := s.names[j], plans.SpanBytes(e.places(s.slot.index, cuts[j], cuts[j+1])), make(chan []byte, 1)
@@ -157,9 +158,28 @@ func (e *Engine) readPiece(s *seq, i int) []byte {
 	select {
 	case data := <-piece:
 		return data
-	case <-time.After(readTime):
+	default:
+	}
+	if piece == nil || k.isLate() {
 		return nil
 	}
+	select {
+	case data := <-piece:
+		return data
+	case <-time.After(readTime):
+		k.late = piece
+		return nil
+	}
+}
+
+// isLate says whether a piece that was given up has not come yet: all that run would wait for the next one, too.
+func (k *kept) isLate() bool {
+	select {
+	case <-k.late:
+		k.late = nil
+	default:
+	}
+	return k.late != nil
 }
 
 // keep begins to write a piece that is not yet kept, if there is one, and none is being written. It is called where no

@@ -167,36 +167,55 @@ func (k *memoryKeeper) Write(name string, data []byte) {
 
 func (k *memoryKeeper) Use([]string) {}
 
-// TestSlowKeeper: pieces are read side by side, and one that does not come is computed.
+// TestSlowKeeper: pieces are read side by side, and one that does not come is computed; until it comes nobody waits for
+// another one.
 func TestSlowKeeper(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		kept := &memoryKeeper{data: map[string][]byte{}}
-		r := engine.Request{Prompt: prompt(1, 900), Max: 8, TopLogprobs: -1, IgnoreEOG: true}
-		p := kindPlan(2, false, false, false)
-		var want string
-		slow := &slowKeeper{Keeper: kept, over: make(chan struct{})}
-		for i, k := range []engine.Keeper{kept, slow} {
+		p := kindPlan(1, false, false, false)
+		start := func(k engine.Keeper) *engine.Engine {
 			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Keeper: k})
 			if err != nil {
 				t.Fatal(err)
 			}
+			return e
+		}
+		requests := make([]engine.Request, 2)
+		for i := range requests {
+			requests[i] = engine.Request{Prompt: prompt(i, 900), Max: 8, TopLogprobs: -1, IgnoreEOG: true}
+		}
+		e := start(kept)
+		for _, r := range requests {
+			ask(t.Context(), e, r)
+			time.Sleep(time.Second)
+		}
+		e.Close()
+		slow := &slowKeeper{Keeper: kept, stuck: kept.names[3], over: make(chan struct{})}
+		e = start(slow)
+		defer e.Close()
+		// Of 14 pieces one is waited for two seconds; those that were begun beside it come, five more are not asked for.
+		for i, c := range []struct {
+			request, cached int
+			least, most     time.Duration
+		}{{0, 64 * 8, 3 * time.Second, 8 * time.Second}, {1, 0, 0, time.Second}, {0, 64 * 14, 3 * time.Second, 8 * time.Second}} {
+			if i == 2 {
+				close(slow.over)
+				time.Sleep(time.Second)
+			}
+			r := requests[c.request]
 			began := time.Now()
-			got := ask(context.Background(), e, r)
+			got, want := ask(t.Context(), e, r), alone(p, engine.Options{}, false, r)
 			took := time.Since(began)
-			e.Close()
-			if i == 0 {
-				want, slow.stuck = got.text, kept.names[3]
-				continue
+			if got.err != nil || got.text != want.text || got.done.Usage.Cached != c.cached {
+				t.Errorf("request %d: %q, %v, %d cached; want %q, %d", i, got.text, got.err, got.done.Usage.Cached, want.text, c.cached)
 			}
-			if got.err != nil || got.text != want || got.done.Usage.Cached != 896-64 {
-				t.Errorf("%q, %v, %d cached; want %q", got.text, got.err, got.done.Usage.Cached, want)
-			}
-			// 14 pieces, one of which is waited for two seconds.
-			if slow.max < 4 || took < 3*time.Second || took > 8*time.Second {
-				t.Errorf("%d pieces are read at once, all in %v", slow.max, took)
+			if took < c.least || took > c.most {
+				t.Errorf("request %d takes %v", i, took)
 			}
 		}
-		close(slow.over)
+		if slow.max < 4 {
+			t.Errorf("%d pieces are read at once", slow.max)
+		}
 	})
 }
 
