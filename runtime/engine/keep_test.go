@@ -193,7 +193,7 @@ func TestSlowKeeper(t *testing.T) {
 		slow := &slowKeeper{Keeper: kept, stuck: kept.names[3], over: make(chan struct{})}
 		e = start(slow)
 		defer e.Close()
-		// Of 14 pieces one is waited for two seconds; those that were begun beside it come, five more are not asked for.
+		// Of 14 pieces one is waited for two seconds. Those that were begun beside it come; five more are not read.
 		for i, c := range []struct {
 			request, cached int
 			least, most     time.Duration
