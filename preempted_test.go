@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -58,7 +59,8 @@ func answers(t *testing.T, plan *plans.Plan, exec runtime.Executor, together int
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := engine.New(plan, exec, tok, engine.Options{})
+	// With a bound of time prompts of a slow device may wait until the answers before them have ended.
+	e, err := engine.New(plan, exec, tok, engine.Options{ITL: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
