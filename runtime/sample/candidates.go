@@ -15,14 +15,20 @@ import (
 
 // candidateRow is what is known of a row.
 type candidateRow struct {
-	list    []candidate // sorted
+	words   []int32     // of the device
+	list    []candidate // those that are sure are sorted, and come first
+	sure    int         // how many of the list come before all that is not in it
 	bound   candidate   // what is not in the list is not before it; noLimit: all that is above -Inf is there
-	top     float64     // the largest logit
-	least   float64     // between this and most lies the weight of what is not in the list, of which top has 1
+	first   candidate   // of the list, as it was read
+	weighed bool        // least and most are known
+	least   float64     // between this and most lies the weight of what is not in the list, of which first has 1
 	most    float64
 	vocab   int
 	changed bool
 }
+
+// top is the largest logit that was read.
+func (r *candidateRow) top() float64 { return float64(r.first.logit()) }
 
 const (
 	// weightError is how far a sum of weights is off at most, as a share: see ir.CandidateWeight.
@@ -37,7 +43,7 @@ var errMore = errors.New("all logits are wanted")
 
 // read takes a row of op candidates in; false if it is none.
 func (r *candidateRow) read(row []int32, vocab int) bool {
-	*r = candidateRow{list: r.list[:0], bound: noLimit, vocab: vocab, top: math.Inf(-1)}
+	*r = candidateRow{words: row, list: r.list[:0], bound: noLimit, first: noLimit, vocab: vocab}
 	if len(row) != ir.CandidateRow {
 		return false
 	}
@@ -49,21 +55,38 @@ func (r *candidateRow) read(row []int32, vocab int) bool {
 			if id < 0 || int(id) >= vocab || int(id)/ir.CandidateRun%ir.CandidateParts != part {
 				return false
 			}
-			r.list = append(r.list, pack(id, math.Float32frombits(uint32(words[2*n]))))
+			c := pack(id, math.Float32frombits(uint32(words[2*n])))
+			r.list, r.first = append(r.list, c), min(r.first, c)
 		}
 		if n == ir.CandidateKeep {
 			r.bound = min(r.bound, r.list[len(r.list)-1])
 		}
 	}
-	slices.Sort(r.list)
-	if len(r.list) == 0 {
-		return true
-	}
-	r.top = float64(r.list[0].logit())
-	for part := range ir.CandidateParts {
-		r.weigh(row[part*ir.CandidateWords:][:ir.CandidateWords])
-	}
+	r.order()
 	return true
+}
+
+// order sorts the list as far as it comes before all that is not in it.
+func (r *candidateRow) order() {
+	r.sure = 0
+	for i, c := range r.list {
+		if c < r.bound>>32<<32 {
+			r.list[i], r.list[r.sure] = r.list[r.sure], c
+			r.sure++
+		}
+	}
+	slices.Sort(r.list[:r.sure])
+}
+
+// weights finds between what lies the weight of what is not in the list.
+func (r *candidateRow) weights() (least, most float64) {
+	if !r.weighed {
+		for part := range ir.CandidateParts {
+			r.weigh(r.words[part*ir.CandidateWords:][:ir.CandidateWords])
+		}
+		r.weighed = true
+	}
+	return r.least, r.most
 }
 
 // weigh adds the weight of what a part has beside its candidates.
@@ -79,18 +102,9 @@ func (r *candidateRow) weigh(words []int32) {
 	}
 	all := (float64(uint32(words[2*ir.CandidateKeep]))*(1<<16) + float64(uint32(words[2*ir.CandidateKeep+1]))) * unit
 	each := float64(r.vocab/ir.CandidateParts + ir.CandidateRun) // tokens of the part, at most
-	scale := exp(first - r.top)
+	scale := exp(first - r.top())
 	r.least += scale * max(0, all*(1-weightError)-known)
 	r.most += scale * max(0, (all+each*unit)*(1+weightError)-known)
-}
-
-// sure is how many of the list come before all that is not in it.
-func (r *candidateRow) sure() int {
-	if r.bound == noLimit {
-		return len(r.list)
-	}
-	n, _ := slices.BinarySearch(r.list, r.bound>>32<<32)
-	return n
 }
 
 // change replaces the logits of tokens by what f makes of them. It must not bring one that is not known before the
@@ -98,6 +112,10 @@ func (r *candidateRow) sure() int {
 func (s *set) changeCandidates(f func(id int32, logit float64) float64, ids []int32) {
 	k := s.candidates
 	s.head = s.head[:0]
+	if len(ids) == 0 {
+		return
+	}
+	least, _ := k.weights()
 	wanted := make(map[int32]bool, len(ids))
 	for _, id := range ids {
 		if id >= 0 && int(id) < k.vocab {
@@ -112,7 +130,7 @@ func (s *set) changeCandidates(f func(id int32, logit float64) float64, ids []in
 		}
 	}
 	k.list = slices.DeleteFunc(k.list, func(c candidate) bool { return c.logit() == negInf })
-	slices.Sort(k.list)
+	k.order()
 	if k.bound == noLimit {
 		return // the others stay at -Inf
 	}
@@ -123,14 +141,14 @@ func (s *set) changeCandidates(f func(id int32, logit float64) float64, ids []in
 			return
 		}
 	}
-	k.least = max(0, k.least-float64(len(wanted))*exp(float64(bound)-k.top)*(1+weightError))
+	k.least = max(0, least-float64(len(wanted))*exp(float64(bound)-k.top())*(1+weightError))
 }
 
 // growCandidates lets the head have n tokens, or all that is known to come first.
 func (s *set) growCandidates(n int) bool {
 	k := s.candidates
 	s.head = s.head[:0]
-	for _, c := range k.list[:k.sure()] {
+	for _, c := range k.list[:k.sure] {
 		if s.gate == nil || s.gate.Allows(c.id()) {
 			s.head = append(s.head, c)
 		}
@@ -181,11 +199,12 @@ func (s *set) bounds() (least, most float64, ok bool) {
 		least += exp((float64(c.logit()) - top) * s.scale)
 	}
 	most = least
+	restLeast, restMost := k.weights()
 	// A weight is that of k, times the exponential of what is left of its logit, which is largest at the bound.
 	if s.scale == 1 {
-		least += k.least * math.Exp(k.top-top)
+		least += restLeast * math.Exp(k.top()-top)
 	}
-	most += k.most * math.Exp((s.scale-1)*float64(k.bound.logit())-s.scale*top+k.top)
+	most += restMost * math.Exp((s.scale-1)*float64(k.bound.logit())-s.scale*top+k.top())
 	return least * (1 - sumError), most * (1 + sumError), !math.IsInf(most, 1) && !math.IsNaN(most)
 }
 
@@ -240,7 +259,7 @@ func CheckAmong(row []int32, vocab int) (ok bool, err error) {
 	if !r.read(row, vocab) {
 		return false, nil
 	}
-	if len(r.list) == 0 || !(r.list[0].logit() <= math.MaxFloat32) {
+	if len(r.list) == 0 || !(r.first.logit() <= math.MaxFloat32) {
 		return true, ErrNotNumbers
 	}
 	return true, nil
