@@ -98,7 +98,13 @@ func (e *Engine) decodeAhead(entry *plans.Entry, group []*seq, times int) error 
 	if err := e.beginNext(first); err != nil {
 		return err
 	}
-	return e.take(first)
+	next := time.Duration(times) * e.costs.next(entry, first.pos[0])
+	e.meanwhile(next)
+	if err := e.take(first); err != nil {
+		return err
+	}
+	e.meanwhile(next)
+	return nil
 }
 
 // begin submits.
@@ -160,9 +166,11 @@ func (e *Engine) catchUp() (more bool, err error) {
 			return false, err
 		}
 	}
-	err = e.take(a)
-	e.tell(time.Since(began))
-	return e.ahead != nil, err
+	if err := e.take(a); err != nil || e.ahead == nil {
+		return false, err
+	}
+	e.meanwhile(time.Since(began))
+	return true, nil
 }
 
 // take waits for a submission and gives the sequences their tokens.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"math"
 	"time"
 
@@ -75,6 +76,11 @@ func (c costs) most(e *plans.Entry, depth int) time.Duration {
 	return seconds(s)
 }
 
+// next is how long a step will hardly take by what the last ones took, else as predicted; an hour where nothing is known.
+func (c costs) next(e *plans.Entry, depth int) time.Duration {
+	return cmp.Or(seconds(c[e].seconds.most()), c.most(e, depth), time.Hour)
+}
+
 // mean is how long a step takes, in seconds.
 func (c costs) mean(e *plans.Entry, depth int) float64 {
 	if s := c.predict(e, depth) * c[e].ratio.mean; s > 0 {
@@ -93,16 +99,19 @@ func (c costs) cover(entries []*plans.Entry, n, depth int) (*plans.Entry, time.D
 		most  time.Duration
 		steps int
 	}
-	all := make([]best, n+1)
+	one, all := make([]best, len(entries)), make([]best, n+1)
+	for i, e := range entries {
+		one[i] = best{e, c.mean(e, depth), c.most(e, depth), 1}
+	}
 	for k := 1; k <= n; k++ {
-		for _, e := range entries {
-			rest := all[max(0, k-e.Rows)]
-			now := best{e, rest.mean + c.mean(e, depth), rest.most + c.most(e, depth), rest.steps + 1}
-			if rest.entry != nil && rest.entry.Rows > e.Rows {
+		for _, first := range one {
+			rest := &all[max(0, k-first.entry.Rows)]
+			now := best{first.entry, rest.mean + first.mean, rest.most + first.most, rest.steps + 1}
+			if rest.entry != nil && rest.entry.Rows > now.entry.Rows {
 				now.entry = rest.entry
 			}
-			if b := all[k]; b.entry == nil || now.mean < b.mean || now.mean == b.mean && now.steps < b.steps {
-				all[k] = now
+			if b := &all[k]; b.entry == nil || now.mean < b.mean || now.mean == b.mean && now.steps < b.steps {
+				*b = now
 			}
 		}
 	}

@@ -89,8 +89,12 @@ func (e *Engine) guide(entry *plans.Entry, group []*seq) error {
 	}
 	var err error
 	g.step, err = e.exec.Submit(context.Background(), runtime.Launch{Entry: entry, Times: 1, Part: runtime.Logits})
+	if err != nil {
+		return err
+	}
 	e.guided = g
-	return err
+	e.meanwhile(e.costs.next(entry, depth(group)))
+	return nil
 }
 
 // feed notes that a chosen token goes into the slot.
@@ -106,7 +110,11 @@ func (s *seq) feed(id int32) {
 // follow takes the next tokens of the sequences that are guided, and lets the device go on if it may.
 func (e *Engine) follow() error {
 	began := time.Now()
-	defer func() { e.tell(time.Since(began)) }()
+	defer func() {
+		if e.guided != nil {
+			e.meanwhile(time.Since(began))
+		}
+	}()
 	g, ctx := e.guided, context.Background()
 	on := e.mayGuide(g.group) && e.guidePays(g.entry, g.group)
 	if err := e.bound(g); err != nil {

@@ -118,6 +118,7 @@ func (e *Engine) restore(s *seq) (took time.Duration, ok bool, err error) {
 	if e.kept == nil || !s.exact || s.req.NoCache || !cut || i >= len(s.names) || e.prompts.cuts[i+1] >= len(s.req.Prompt) || !e.kept.Has(s.names[i]) {
 		return 0, false, nil
 	}
+	e.tell(time.Hour) // a disk may take long
 	began := time.Now()
 	n := e.prompts.cuts[i+1] - pos
 	spans := e.places(l.index, pos, pos+n)

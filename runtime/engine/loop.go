@@ -81,10 +81,10 @@ func (e *Engine) prepare() bool {
 			e.putBack(outranked)
 			continue
 		}
-		e.publish()
 		if len(e.running) > 0 || e.ahead != nil || e.guided != nil {
 			return true
 		}
+		e.publish()
 		if closing != nil {
 			return false
 		}
@@ -185,9 +185,6 @@ func (e *Engine) step() error {
 		return e.follow()
 	}
 	e.spent = 0
-	if slices.ContainsFunc(e.running, func(s *seq) bool { return !s.ended && s.reading() }) {
-		e.tell(time.Hour) // steps of prompts may take long
-	}
 	for _, s := range e.running {
 		for !s.ended && s.slot != nil && s.reading() {
 			if ready, err := e.start(s); err != nil {
@@ -212,6 +209,13 @@ func (e *Engine) step() error {
 		}
 	}
 	return e.decodeAll()
+}
+
+// meanwhile is what the host does while the device runs what hardly takes longer than that: readers wake and take their
+// tokens, and Stats tells what was done.
+func (e *Engine) meanwhile(next time.Duration) {
+	e.tell(next)
+	e.publish()
 }
 
 // tell wakes the readers of tokens that will have waited for too long behind a step of that length.

@@ -279,6 +279,7 @@ func (e *Engine) putBack(s *seq) {
 		}
 	}
 	e.leave(l)
+	s.out.flush()
 	s.slot, s.started, s.waitsFor, s.next = nil, false, "", slices.Clone(s.answer)
 }
 
@@ -294,6 +295,7 @@ func (e *Engine) leave(l *slot) {
 // requeue moves sequences that have given their slots up to those that wait, before those of their priority that came
 // later. It runs under the lock.
 func (e *Engine) requeue() {
+	e.stats.Preempted = e.preempted
 	e.running = slices.DeleteFunc(e.running, func(s *seq) bool {
 		if s.slot != nil || s.ended {
 			return false

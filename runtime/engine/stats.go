@@ -120,7 +120,7 @@ func (e *Engine) publish() {
 	}
 	e.stats.PromptTokens, e.stats.GeneratedTokens = e.read, e.generated
 	e.stats.Unsaved, e.stats.UnsavedWhy = e.unsaved, e.unsavedWhy
-	e.stats.Cache, e.stats.Preempted = e.tree.Stats(), e.preempted
+	e.stats.Cache = e.tree.Stats()
 	if e.pages != nil {
 		e.stats.Pages = e.pages.Stats()
 	}

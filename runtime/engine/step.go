@@ -3,8 +3,10 @@ package engine
 import (
 	"context"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -15,13 +17,24 @@ import (
 )
 
 // launch runs an entry on the rows of the block, times in a row, and returns how long that took. A
-// step is not interrupted: its sequences go on or end behind it.
+// step is not interrupted: its sequences go on or end behind it. Readers are told of tokens while it runs.
 func (e *Engine) launch(entry *plans.Entry, depth, times int) (time.Duration, error) {
 	if err := e.block.Store(e.exec); err != nil {
 		return 0, err
 	}
+	next := time.Duration(times) * e.costs.next(entry, depth)
+	if !e.overlaps {
+		e.meanwhile(next)
+	}
 	began := time.Now()
-	err := runtime.Run(context.Background(), e.exec, entry, times)
+	ticket, err := e.exec.Submit(context.Background(), runtime.Launch{Entry: entry, Times: times})
+	if err != nil {
+		return 0, err
+	}
+	if e.overlaps {
+		e.meanwhile(next)
+	}
+	err = e.exec.Wait(context.Background(), ticket)
 	took := time.Since(began)
 	if err == nil {
 		e.costs.measured(entry, depth, len(e.block.Rows), times, took)
@@ -100,12 +113,10 @@ func depth(group []*seq) int {
 
 // decodeAll takes a step of decoding for each of the sequences, or several at once.
 func (e *Engine) decodeAll() error {
-	began := time.Now()
 	all, err := e.supplied()
 	if err != nil {
 		return err
 	}
-	defer func() { e.tell(time.Since(began)) }()
 	for len(all) > 0 {
 		depth := depth(all)
 		entry, _ := e.costs.cover(e.prompts.decode, len(all), depth)
@@ -260,7 +271,7 @@ func (e *Engine) candidates(entry *plans.Entry) ([]int32, error) {
 	return all, err
 }
 
-// manyRows is how many rows of candidates are worth a goroutine each.
+// manyRows is how many rows of candidates are worth several goroutines.
 const manyRows = 8
 
 // result is a choice, or why there is none.
@@ -270,19 +281,24 @@ type result struct {
 	err    error
 }
 
-// largeVocabulary is from how many logits on choices are worth a goroutine each.
+// largeVocabulary is from how many logits on choices are worth several goroutines.
 const largeVocabulary = 1 << 15
 
-// each calls f for numbers, side by side or one behind the other.
+// each calls f for numbers, on all processors or one behind the other.
 func each(list []int, parallel bool, f func(i int)) {
-	var wait sync.WaitGroup
-	for k, i := range list {
-		if parallel && k < len(list)-1 {
-			wait.Go(func() { f(i) })
-		} else {
-			f(i)
+	var next atomic.Int64
+	work := func() {
+		for k := int(next.Add(1)); k <= len(list); k = int(next.Add(1)) {
+			f(list[k-1])
 		}
 	}
+	var wait sync.WaitGroup
+	if parallel {
+		for range min(goruntime.GOMAXPROCS(0), len(list)) - 1 {
+			wait.Go(work)
+		}
+	}
+	work()
 	wait.Wait()
 }
 
