@@ -98,9 +98,20 @@ func (c *Cache) Write(file string, data []byte) error {
 	})
 }
 
+// clockSlack is how far the clock of a file system may be before the process's.
+const clockSlack = time.Minute
+
 // Bound removes the files that were not used for longest, until those that are left have at most so many bytes. The one
-// used last stays, whatever it has.
+// used last stays, whatever it has. Where the clock has gone back, files of a time to come count as used before all
+// others: else none that is written since would stay.
 func (c *Cache) Bound(bytes int64) {
+	now := time.Now().Add(clockSlack)
+	used := func(f fs.FileInfo) time.Time {
+		if t := f.ModTime(); !t.After(now) {
+			return t
+		}
+		return time.Time{}
+	}
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
 		return
@@ -112,7 +123,7 @@ func (c *Cache) Bound(bytes int64) {
 		}
 	}
 	slices.SortFunc(files, func(a, b fs.FileInfo) int {
-		return cmp.Or(b.ModTime().Compare(a.ModTime()), cmp.Compare(a.Name(), b.Name()))
+		return cmp.Or(used(b).Compare(used(a)), cmp.Compare(a.Name(), b.Name()))
 	})
 	for i, f := range files {
 		if bytes -= f.Size(); i > 0 && bytes < 0 {

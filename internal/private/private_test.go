@@ -180,3 +180,42 @@ func TestBound(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundOfJumpingClock: where the clock has gone back, what is written and read since is used last all the same, and
+// files of a time to come go first.
+func TestBoundOfJumpingClock(t *testing.T) {
+	user(t)
+	c := open(t, "some")
+	write := func(name string, ago time.Duration) {
+		t.Helper()
+		if err := c.Write(name, make([]byte, 100-sha256.Size)); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(-ago)
+		if err := os.Chtimes(c.Path(name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("to come", -24*time.Hour)
+	write("later", -48*time.Hour)
+	write("read", -time.Hour)
+	write("old", time.Hour)
+	if c.Read("read") == nil {
+		t.Fatal("nothing is read")
+	}
+	write("new", time.Minute)
+	for _, want := range []string{"new old read", "new read", "read"} {
+		c.Bound(100 * int64(len(strings.Fields(want))))
+		entries, err := os.ReadDir(c.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var left []string
+		for _, e := range entries {
+			left = append(left, e.Name())
+		}
+		if have := strings.Join(left, " "); have != want {
+			t.Errorf("left are %s, want %s", have, want)
+		}
+	}
+}
