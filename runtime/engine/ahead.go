@@ -150,7 +150,7 @@ func (e *Engine) goesOn(a *ahead) bool {
 	}
 	depth := depth(live)
 	entry, _ := e.costs.cover(e.prompts.decode, len(live), depth)
-	return entry == a.entry && 2*time.Duration(a.times)*e.costs.most(entry, depth+2*a.times) <= e.planned()
+	return entry == a.entry && e.byTurns(live, depth) == nil && 2*time.Duration(a.times)*e.costs.most(entry, depth+2*a.times) <= e.planned()
 }
 
 // catchUp takes the tokens of what is submitted, and says whether more is then. In that case there is nothing else to

@@ -89,24 +89,31 @@ func (c costs) mean(e *plans.Entry, depth int) float64 {
 	return c[e].seconds.mean
 }
 
+// covering is steps in which each of some sequences has a row.
+type covering struct {
+	entry *plans.Entry // the widest
+	mean  float64      // seconds
+	most  time.Duration
+	steps int
+}
+
 // cover says how a token of each of n sequences takes the least time in steps of the entries, narrow ones first in the
 // list: the widest of these steps, and what all will hardly take more than. Where nothing tells times apart, few steps
 // are best, and narrow ones.
 func (c costs) cover(entries []*plans.Entry, n, depth int) (*plans.Entry, time.Duration) {
-	type best struct {
-		entry *plans.Entry // the widest
-		mean  float64      // seconds
-		most  time.Duration
-		steps int
-	}
-	one, all := make([]best, len(entries)), make([]best, n+1)
+	best := c.covering(entries, n, depth)
+	return best.entry, best.most
+}
+
+func (c costs) covering(entries []*plans.Entry, n, depth int) covering {
+	one, all := make([]covering, len(entries)), make([]covering, n+1)
 	for i, e := range entries {
-		one[i] = best{e, c.mean(e, depth), c.most(e, depth), 1}
+		one[i] = covering{e, c.mean(e, depth), c.most(e, depth), 1}
 	}
 	for k := 1; k <= n; k++ {
 		for _, first := range one {
 			rest := &all[max(0, k-first.entry.Rows)]
-			now := best{first.entry, rest.mean + first.mean, rest.most + first.most, rest.steps + 1}
+			now := covering{first.entry, rest.mean + first.mean, rest.most + first.most, rest.steps + 1}
 			if rest.entry != nil && rest.entry.Rows > now.entry.Rows {
 				now.entry = rest.entry
 			}
@@ -115,7 +122,25 @@ func (c costs) cover(entries []*plans.Entry, n, depth int) (*plans.Entry, time.D
 			}
 		}
 	}
-	return all[n].entry, all[n].most
+	return all[n]
+}
+
+// fullGain is how many more tokens a second steps without an empty row must give than those that have a row for all.
+const fullGain = 1.05
+
+// full is the entry whose steps give more tokens a second with a row for some of n sequences than steps with a row for
+// each of them do; nil if there is none. So 40 have 32 rows by turns, where 32 and 8, or 64, take longer. Behind each of
+// such steps the device waits for so many seconds of the host.
+func (c costs) full(entries []*plans.Entry, n, depth int, host float64) *plans.Entry {
+	var best *plans.Entry
+	least := c.covering(entries, n, depth).mean / float64(n) / fullGain
+	for _, e := range entries {
+		mean := c.mean(e, depth)
+		if each := (mean + host) / float64(e.Rows); e.Rows < n && mean > 0 && each < least {
+			best, least = e, each
+		}
+	}
+	return best
 }
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -55,3 +55,41 @@ func TestCover(t *testing.T) {
 	check(3, 8, 0) // nothing is predicted: one step
 	check(9, 64, 0)
 }
+
+// TestFull: where few are more than a step has rows for, rows by turns give more tokens a second, unless the host takes
+// what they gain.
+func TestFull(t *testing.T) {
+	plan := &plans.Plan{}
+	for i, ms := range []float32{2, 3, 9} { // of 1, 8 and 16 rows
+		plan.Entries = append(plan.Entries, plans.Entry{Kind: "decode", Rows: []int{1, 8, 16}[i],
+			Dispatches: []plans.Dispatch{{Cost: plans.Cost{Predicted: plans.Times{Stage: ms * 1e-3}}}}})
+	}
+	var list []*plans.Entry
+	for i := range plan.Entries {
+		list = append(list, &plan.Entries[i])
+	}
+	c := newCosts(plan)
+	for _, x := range []struct {
+		n    int
+		host float64 // ms
+		want int     // rows; 0: a row for each
+	}{
+		{1, 0, 0}, {2, 0, 0}, // two steps of 1 row
+		{3, 0, 0}, {8, 0, 0}, {9, 0, 8}, {9, 1, 8}, {9, 1.5, 0}, // 5 ms have 9 rows, 3 and the host's 8
+		{12, 0, 8}, {16, 0, 0}, {17, 0, 8},
+	} {
+		have := 0
+		if e := c.full(list, x.n, 0, x.host/1e3); e != nil {
+			have = e.Rows
+		}
+		if have != x.want {
+			t.Errorf("%d sequences, the host takes %v ms: steps of %d rows by turns, want %d", x.n, x.host, have, x.want)
+		}
+	}
+	for i := range plan.Entries {
+		plan.Entries[i].Dispatches = nil
+	}
+	if e := newCosts(plan).full(list, 9, 0, 0); e != nil {
+		t.Errorf("steps of %d rows by turns, of which nothing is known", e.Rows)
+	}
+}

@@ -289,6 +289,7 @@ func (e *Engine) leave(l *slot) {
 	l.seq, l.used = nil, e.clock
 	if e.pages != nil {
 		e.pages.Drop(l.index, len(l.tokens))
+		e.putTables() // one that shared a page may write it from now on
 	}
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	goruntime "runtime"
@@ -117,12 +118,21 @@ func (e *Engine) decodeAll() error {
 	if err != nil {
 		return err
 	}
-	for len(all) > 0 {
+	for first := true; len(all) > 0; first = false {
 		depth := depth(all)
 		entry, _ := e.costs.cover(e.prompts.decode, len(all), depth)
 		group := all[:min(len(all), entry.Rows)]
 		if e.mayGuide(group) && e.guidePays(entry, group) {
 			return e.guide(entry, group)
+		}
+		if full := e.byTurns(all, depth); first && full != nil {
+			slices.SortStableFunc(all, func(a, b *seq) int { return cmp.Compare(a.turn, b.turn) })
+			group = all[:full.Rows]
+			for _, s := range group {
+				e.clock++
+				s.turn = e.clock
+			}
+			return e.decode(full, group, depth)
 		}
 		if err := e.decode(entry, group, depth); err != nil {
 			return err
@@ -130,6 +140,19 @@ func (e *Engine) decodeAll() error {
 		all = all[len(group):]
 	}
 	return nil
+}
+
+// byTurns is the entry in whose steps sequences have rows by turns, one after the other; nil if all
+// are to have rows: while prompts are read they would wait for longer than Options.ITL.
+func (e *Engine) byTurns(all []*seq, depth int) *plans.Entry {
+	if len(all) != len(e.running) {
+		return nil
+	}
+	full := e.costs.full(e.prompts.decode, len(all), depth, e.host.mean)
+	if full == nil || time.Duration(2+len(all)/full.Rows)*e.costs.most(full, depth) > e.planned() {
+		return nil
+	}
+	return full
 }
 
 // decode feeds the chosen tokens of each sequence, as many as there are rows for, and chooses the next ones.
