@@ -251,7 +251,7 @@ func (e *Engine) chooseOnHost(entry *plans.Entry, group []*seq, rows, list []int
 			few = append(few, i)
 		}
 	}
-	each(few, len(few) >= manyRows, func(i int) {
+	each(few, manyRows, func(i int) {
 		by := row{vocab: vocab}
 		if among != nil {
 			by.candidates = among[rows[i]*ir.CandidateRow:][:ir.CandidateRow]
@@ -275,7 +275,7 @@ func (e *Engine) chooseOnHost(entry *plans.Entry, group []*seq, rows, list []int
 	for k, i := range rest {
 		results[i].logits = logits[k]
 	}
-	each(rest, vocab >= largeVocabulary, func(i int) {
+	each(rest, vectors(vocab), func(i int) {
 		r := &results[i]
 		r.choice, r.err = group[i].choose(row{logits: r.logits}, r.id)
 	})
@@ -294,7 +294,7 @@ func (e *Engine) candidates(entry *plans.Entry) ([]int32, error) {
 	return all, err
 }
 
-// manyRows is how many rows of candidates are worth several goroutines.
+// manyRows is how many rows of candidates are worth a goroutine.
 const manyRows = 8
 
 // result is a choice, or why there is none.
@@ -304,11 +304,14 @@ type result struct {
 	err    error
 }
 
-// largeVocabulary is from how many logits on choices are worth several goroutines.
+// largeVocabulary is how many logits are worth a goroutine.
 const largeVocabulary = 1 << 15
 
-// each calls f for numbers, on all processors or one behind the other.
-func each(list []int, parallel bool, f func(i int)) {
+// vectors is how many vectors of n numbers are worth a goroutine.
+func vectors(n int) int { return max(1, largeVocabulary/max(1, n)) }
+
+// each calls f for numbers, so many or more on each of several processors.
+func each(list []int, share int, f func(i int)) {
 	var next atomic.Int64
 	work := func() {
 		for k := int(next.Add(1)); k <= len(list); k = int(next.Add(1)) {
@@ -316,10 +319,8 @@ func each(list []int, parallel bool, f func(i int)) {
 		}
 	}
 	var wait sync.WaitGroup
-	if parallel {
-		for range min(goruntime.GOMAXPROCS(0), len(list)) - 1 {
-			wait.Go(work)
-		}
+	for range min(goruntime.GOMAXPROCS(0), len(list)/share) - 1 {
+		wait.Go(work)
 	}
 	work()
 	wait.Wait()
