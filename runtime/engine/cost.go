@@ -76,7 +76,7 @@ func (c costs) most(e *plans.Entry, depth int) time.Duration {
 	return seconds(s)
 }
 
-// next is how long a step will hardly take by what the last ones took, else as predicted; an hour where nothing is known.
+// next is how long a step will hardly take by what the last ones took, else as predicted; an hour if nothing is known.
 func (c costs) next(e *plans.Entry, depth int) time.Duration {
 	return cmp.Or(seconds(c[e].seconds.most()), c.most(e, depth), time.Hour)
 }
@@ -129,8 +129,8 @@ func (c costs) covering(entries []*plans.Entry, n, depth int) covering {
 const fullGain = 1.05
 
 // full is the entry whose steps give more tokens a second with a row for some of n sequences than steps with a row for
-// each of them do; nil if there is none. So 40 have 32 rows by turns, where 32 and 8, or 64, take longer. Behind each of
-// such steps the device waits for so many seconds of the host.
+// each of them do; nil if there is none. So 40 have 32 rows by turns, where 32 and 8, or 64, take longer. Behind such a
+// step the device waits for so many seconds of the host.
 func (c costs) full(entries []*plans.Entry, n, depth int, host float64) *plans.Entry {
 	var best *plans.Entry
 	least := c.covering(entries, n, depth).mean / float64(n) / fullGain

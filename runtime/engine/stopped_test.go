@@ -26,8 +26,8 @@ func (x *stopped) Wait(ctx context.Context, t runtime.Ticket) error {
 	return x.fake.Wait(ctx, t)
 }
 
-// TestClockJumps has the clock go on by an hour while requests run: their answers are those that they have alone, nobody
-// is given up, and soon behind it requests take as long as before.
+// TestClockJumps has the clock go on by an hour while requests run: their answers are those that they have alone,
+// nobody is given up, and soon behind it requests take as long as before.
 func TestClockJumps(t *testing.T) {
 	for _, overlaps := range []bool{false, true} {
 		bubble(t, func(t *testing.T) {
