@@ -8,11 +8,15 @@ import (
 // feed carries what the engine chooses to the goroutine that reads it. It never makes the
 // engine wait; it grows to what one answer has at most.
 type feed struct {
+	// The engine's alone:
+	fresh  []choice  // that the reader was not told of
+	since  time.Time // when the first of these was put
+	urgent bool      // one of these is to wait for no other
+
 	mu     sync.Mutex
 	list   []choice
 	done   *Done
 	signal chan struct{} // holds something when there is something new
-	since  time.Time     // when the first token was put that the reader was not told of; the engine's alone
 }
 
 // together is how long a token waits for others at most. Readers write what they get to the network, which takes the
@@ -29,36 +33,37 @@ type choice struct {
 
 func newFeed() *feed { return &feed{signal: make(chan struct{}, 1)} }
 
-// put appends a token. The reader learns of it by tell, flush or end.
+// put appends a token. The reader gets it by tell, flush or end.
 func (f *feed) put(c choice, now time.Time) {
-	f.mu.Lock()
-	f.list = append(f.list, c)
-	f.mu.Unlock()
-	if f.since.IsZero() {
+	if len(f.fresh) == 0 {
 		f.since = now
 	}
+	f.fresh = append(f.fresh, c)
 }
 
-// tell wakes the reader if a token would have waited for longer than together by a time.
+// tell gives the reader the tokens if one is urgent, or would have waited for longer than together by a time.
 func (f *feed) tell(by time.Time) {
-	if by.Sub(f.since) > together {
+	if f.urgent || by.Sub(f.since) > together {
 		f.flush()
 	}
 }
 
-// flush wakes the reader if there is a token that it was not told of.
+// flush gives the reader the tokens.
 func (f *feed) flush() {
-	if !f.since.IsZero() {
-		f.since = time.Time{}
-		f.wake()
+	if len(f.fresh) > 0 {
+		f.hand(nil)
 	}
 }
 
 // end says that nothing follows.
-func (f *feed) end(d *Done) {
+func (f *feed) end(d *Done) { f.hand(d) }
+
+func (f *feed) hand(d *Done) {
 	f.mu.Lock()
+	f.list = append(f.list, f.fresh...)
 	f.done = d
 	f.mu.Unlock()
+	f.fresh, f.urgent = f.fresh[:0], false
 	f.wake()
 }
 

@@ -165,8 +165,8 @@ func (s *seq) accept(c choice, room int) string {
 	s.reason()
 	c.reasoning = c.reasoning || s.open
 	s.out.put(c, s.last)
-	if len(s.answer) == 1 || len(s.req.Stops) > 0 { // nobody waits for the first one, nor takes what is behind an end
-		s.out.flush()
+	if len(s.answer) == 1 || len(s.req.Stops) > 0 { // users wait for the first one, and a text may end the answer
+		s.out.urgent = true
 	}
 	switch {
 	case over:
