@@ -9,10 +9,10 @@ type Buffer struct {
 	index   int
 	access  Access
 	address *Node // of one of several; nil for the argument of the index
-	ahead   bool  // loads are as Ahead says
+	ahead   bool  // loads and copies are as Ahead says
 }
 
-// Ahead returns the buffer for loads that do not wait for writers: if another lane
+// Ahead returns the buffer for loads and copies that do not wait for writers: if another lane
 // may be writing the word, the value is undefined, and the kernel must not use it. Run returns
 // arbitrary bits then.
 func (m *Buffer) Ahead() *Buffer {

@@ -72,7 +72,8 @@ func (l *lowering) touches(n *kernel.Node) bool {
 
 // loadsEarly reports whether an access reads what the grid before does not write.
 func (l *lowering) loadsEarly(n *kernel.Node) bool {
-	return (n.Op() == kernel.OpLoad || n.Op() == kernel.OpLoad16) && n.Through() == nil && l.o.EarlyLoads != nil && l.o.EarlyLoads(int(n.Imm()))
+	loads := n.Op() == kernel.OpLoad || n.Op() == kernel.OpLoad16 || n.Op() == kernel.OpCopy
+	return loads && n.Through() == nil && l.o.EarlyLoads != nil && l.o.EarlyLoads(int(n.Imm()))
 }
 
 // steady reports whether an access is of constants, whichever address it goes through.

@@ -38,6 +38,7 @@ type splitKernel struct {
 	matrices  bool // see matrixSums
 	ahead     bool // loads keys and values a turn ahead, see matrixSums
 	waits     bool // for the dispatch before only behind the first of them
+	copies    bool // or copies them ahead, see stages
 	asks      bool // or asks for its first ones before it makes q, see matrixSums.askFor
 	lanes     bool // see laneSums
 	share     int  // heads of a workgroup
@@ -151,6 +152,8 @@ func (k *splitKernel) shape(s *site.Site) bool {
 	if k.merge != nil {
 		k.counts = site.Arrivals(s, k.rows.Max*k.heads/k.share)
 	}
+	k.copies = k.stages(s.Target)
+	k.waits = k.waits || k.copies && s.Target.Overlaps()
 	return k.subgroups != 0 && (k.merge == nil || k.counts != nil)
 }
 
@@ -299,12 +302,15 @@ func (k *splitKernel) key() string {
 		key += " lanes"
 	}
 	switch {
-	case k.waits:
-		key += " ahead waits"
 	case k.ahead:
 		key += " ahead"
+	case k.copies:
+		key += " copies"
 	case k.asks:
 		key += " asks"
+	}
+	if k.waits {
+		key += " waits"
 	}
 	if k.merge == nil {
 		key += " whole"

@@ -46,6 +46,8 @@ type matrixSums struct {
 	attends kernel.Value  // the position is one of the split's
 
 	nextKeys, nextValues [][]*kernel.Var // of the next turn, if they are loaded ahead
+	staged               *stagedTiles    // the same, if they are copied ahead
+	cachedEnd            kernel.Value    // end of all of the workgroup's splits, if they are in turns
 
 	// Other rows of the step may be among the positions.
 	other    kernel.Value    // whether the lane has a row of the sequence
@@ -125,6 +127,9 @@ func newMatrixSums(of *splitRun, laneID kernel.Value) *matrixSums {
 	}
 	if r.asks {
 		r.askFor(r.firstOf(), laneID)
+	}
+	if r.copies {
+		r.stage()
 	}
 	return r
 }
@@ -226,6 +231,10 @@ func (r *matrixSums) attend() {
 			return
 		}
 		r.findRows(from)
+		if r.staged != nil {
+			r.attendStaged(from)
+			return
+		}
 		scores := r.scores(from, r.keys(from))
 		values := r.values(from)
 		r.addValues(values, r.weigh(scores))

@@ -201,6 +201,7 @@ type splitRun struct {
 	runFrom          kernel.Value   // see findRun
 	from, length     kernel.Value   // the first position that a split may have, and how many there are
 	step             kernel.Value   // positions of a split
+	stride           kernel.Value   // between splits of the workgroup, in splits, if they are in turns
 	lo, hi           kernel.Value   // positions of the split
 	inHalves         kernel.Value   // see halves
 	seen             kernel.Value   // the first that the row sees, if it has a window

@@ -27,8 +27,17 @@ func (k *splitKernel) apart() int {
 	if k.merge == nil || !k.matrices || k.wide || !k.rows.Tiled() {
 		return n
 	}
-	return min(n, max(1, turnRounds*k.units/k.pairs()))
+	return min(n, max(1, turnRounds*k.units/k.pairs()), k.sharersAt(k.ctx))
 }
+
+// sharersAt is how many workgroups share the splits of a row that sees so many positions, if the grid has them: one for
+// each turnPositions, and where rows leave units without work as many as there is room for.
+func (k *splitKernel) sharersAt(positions int) int {
+	return max(site.CeilDiv(positions, turnPositions), k.roomFor())
+}
+
+// roomFor is the workgroups that units have room for at a time, by row and heads; 0 if less than one.
+func (k *splitKernel) roomFor() int { return turnResident * k.units / k.pairs() }
 
 // pairs is the pairs of a row and a workgroup's heads.
 func (k *splitKernel) pairs() int { return k.rows.Max * k.heads / k.share }
@@ -37,7 +46,7 @@ func (k *splitKernel) pairs() int { return k.rows.Max * k.heads / k.share }
 // is in the same one.
 func (k *splitKernel) sharersOf(b *kernel.Builder, length kernel.Value) kernel.Value {
 	n := b.Div(b.Add(length, turnPositions-1), turnPositions)
-	return b.Min(b.Max(n, site.CeilDiv(turnResident*k.units, k.pairs())), k.apart())
+	return b.Min(b.Max(n, k.roomFor()), k.apart())
 }
 
 // attendInTurns adds up the workgroup's splits, if q, and k and v of the step's rows, have been made. The last
@@ -49,6 +58,10 @@ func (r *splitRun) attendInTurns() {
 	}
 	active, sharers := b.Div(b.Sub(b.Add(r.length, r.step), 1), r.step), r.sharersOf(b, r.length)
 	alone := b.Eq(active, 1)
+	r.stride, sums.cachedEnd = sharers, end
+	if r.fresh() {
+		sums.cachedEnd = b.Min(end, r.at)
+	}
 	b.ForRolled(r.split, active, sharers, func(split kernel.Value) {
 		r.split = split
 		r.lo = b.Add(r.from, b.Mul(split, r.step))
