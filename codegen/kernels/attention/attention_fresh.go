@@ -75,12 +75,34 @@ func (r *splitRun) makeFresh(writer kernel.Value) {
 		}
 		return
 	}
-	first := b.Mod(b.Add(b.SubgroupID(), r.subgroups-r.share%r.subgroups), r.subgroups) // other subgroups than those of q
-	r.each(first, rows, func(i kernel.Value) {
+	if m, ok := r.sums.(*matrixSums); ok {
+		f.rowsOfRun(m, rows)
+		return
+	}
+	r.each(r.behindQueries(0), rows, func(i kernel.Value) {
 		i = r.ofRun(i)
 		pos, slot := r.pos.Load(kernel.U32, i), r.attentionArgs.slot.Load(kernel.U32, i)
 		f.row(i, pos, b.And(b.Lt(i, r.attentionArgs.rows), b.Eq(slot, r.slot)), 2, 1)
 	})
+}
+
+// behindQueries counts subgroups from one that makes no q on, if there is one, or the n-th behind that.
+func (r *splitRun) behindQueries(n int) kernel.Value {
+	b := r.b
+	return b.Mod(b.Add(b.SubgroupID(), r.subgroups-(r.share+n)%r.subgroups), r.subgroups)
+}
+
+// rowsOfRun makes k and v of the rows that may be of the row's run, whose positions lanes have. The row itself comes
+// first: where there is no draft, a subgroup has its k, and another its v.
+func (f *freshMaker) rowsOfRun(m *matrixSums, rows int) {
+	b, r := f.b, f.splitRun
+	for n, chain := range []int{1, 2} {
+		r.each(r.behindQueries(n), rows, func(i kernel.Value) {
+			i = b.Mod(b.Add(r.inRun(r.row), i), rows)
+			is := b.SubgroupShuffle(b.Select(m.other, b.U32(1), b.U32(0)), i)
+			f.row(r.ofRun(i), b.SubgroupShuffle(m.otherPos, i), b.Ne(is, 0), chain)
+		})
+	}
 }
 
 // row makes chains of row i, whose position is pos, if the split attends to it or the writer puts it away.

@@ -231,34 +231,51 @@ func TestMatricesInWindows(t *testing.T) {
 	}
 }
 
-// TestAttentionInTurns holds that 16 rows whose workgroups go through several splits have the bits of steps where each
-// split has a workgroup: rows of one split and of all, dead ones, and runs of rows that attend to each other.
+// TestAttentionInTurns holds that 16 rows whose workgroups go through several splits, and copy keys and values of f16
+// ahead, have the bits of steps where each split has a workgroup: rows of one split and of all, dead ones, runs of rows
+// that attend to each other, windows, and caches in pages.
 func TestAttentionInTurns(t *testing.T) {
 	on := *kerneltest.Lookup(t, "sm_90-cuda")
 	on.Units = 2
-	for i, c := range []kerneltest.Case{
-		{Ctx: 64, Slots: 16, Pos: []int{40, 3, 63, 0, 17, 16, 15, 41}, Slot: []int{3, 1, 0, 2, 7, 6, 5, 4}},
-		{Ctx: 64, Slots: 16, Pos: []int{14, 15, 16, 17, 63, 62, 30, 31}, Slot: []int{1, 1, 1, 1, 2, 3, 4, 4}},
-		{Ctx: 1200, Slots: 16, Pos: []int{1023, 1022, 1199, 5, 6, 7, 8, 9}, Slot: []int{1, 0, 5}}, // two workgroups have a row
-	} {
-		for j, kv := range []string{"f16", "q8_0"} {
-			if !kerneltest.Takes(i+j, 2) {
-				continue
+	far := kerneltest.Case{Ctx: 1200, Slots: 16, Pos: []int{1023, 1022, 1199, 5, 6, 7, 8, 9}, Slot: []int{1, 0, 5}} // two workgroups have a row
+	turns := func(kv string, headDim int, c kerneltest.Case) kerneltest.Case {
+		return fresh(headDim, 1, 5, headsTest(kv, "neox", headDim, headDim, 1, true, c))
+	}
+	window := func(c kerneltest.Case) kerneltest.Case { return windowed(300, 4, c) }
+	pages := func(c kerneltest.Case) kerneltest.Case { // splits begin at whole tiles
+		c.Group = strings.ReplaceAll(c.Group, "block=8", "block=16")
+		return c.Paged()
+	}
+	for _, c := range kerneltest.Some([]struct {
+		kv      string
+		headDim int
+		of      kerneltest.Case
+		as      func(c kerneltest.Case) kerneltest.Case
+	}{
+		{"f16", 64, kerneltest.Case{Ctx: 64, Slots: 16, Pos: []int{40, 3, 63, 0, 17, 16, 15, 41}, Slot: []int{3, 1, 0, 2, 7, 6, 5, 4}}, nil},
+		{"q8_0", 64, kerneltest.Case{Ctx: 64, Slots: 16, Pos: []int{14, 15, 16, 17, 63, 62, 30, 31}, Slot: []int{1, 1, 1, 1, 2, 3, 4, 4}}, nil},
+		{"f16", 128, kerneltest.Case{Ctx: 64, Slots: 16, Pos: []int{14, 15, 16, 17, 63, 62, 30, 31}, Slot: []int{1, 1, 1, 1, 2, 3, 4, 4}}, nil},
+		{"q8_0", 64, far, nil},
+		{"f16", 64, far, nil},
+		{"f16", 64, far, window},
+		{"f16", 64, far, pages},
+	}) {
+		var bits [2][]byte
+		for turn, rows := range []int{16, 8} {
+			of := c.of
+			of.Rows, of.N, of.RunRows = rows, 8, 8
+			if of = turns(c.kv, c.headDim, of); c.as != nil {
+				of = c.as(of)
 			}
-			var bits [2][]byte
-			for turn, rows := range []int{16, 8} {
-				c := c
-				c.Rows, c.N, c.RunRows = rows, 8, 8
-				c = fresh(64, 1, 5, headsTest(kv, "neox", 64, 64, 1, true, c))
-				if first := c.Candidates(t, c.Site(t, &on))[0]; strings.Contains(first.Kernel, " apart=") != (turn == 0) {
-					t.Fatal(first.Kernel)
-				}
-				c.RunOn(t, &on)
-				bits[turn] = c.FirstOf(t, &on, kerneltest.InterpretOnly)["%0"]
+			first := of.Candidates(t, of.Site(t, &on))[0].Kernel
+			if strings.Contains(first, " apart=") != (turn == 0) || strings.Contains(first, " copies") != (turn == 0 && c.kv == "f16") {
+				t.Fatal(first)
 			}
-			if !bytes.Equal(bits[0][:len(bits[1])], bits[1]) {
-				t.Errorf("%s, %s: 16 rows have other bits than 8", kv, c.Group)
-			}
+			of.RunOn(t, &on)
+			bits[turn] = of.FirstOf(t, &on, kerneltest.InterpretOnly)["%0"]
+		}
+		if !bytes.Equal(bits[0][:len(bits[1])], bits[1]) {
+			t.Errorf("%s of %d, %v: 16 rows have other bits than 8", c.kv, c.headDim, c.of)
 		}
 	}
 }
