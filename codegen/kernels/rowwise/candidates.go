@@ -30,9 +30,9 @@ type candidatesKernel struct {
 	rows site.Extent
 }
 
-// size is the lanes of a workgroup.
+// size is the lanes of a workgroup, those of whole runs.
 func (k *candidatesKernel) size(t *target.Target) int {
-	return max(t.Wave, min(t.Workgroup, candidateLanes)/t.Wave*t.Wave)
+	return max(1, min(t.Workgroup, candidateLanes)/ir.CandidateRun) * ir.CandidateRun
 }
 
 func (k *candidatesKernel) kernel(s *site.Signature, size int) func(b *kernel.Builder) {
@@ -43,7 +43,7 @@ func (k *candidatesKernel) kernel(s *site.Signature, size int) func(b *kernel.Bu
 	return func(b *kernel.Builder) {
 		b.Workgroup(lanes)
 		r := &candidatesRun{b: b, x: x, y: y, vocab: vocab, size: lanes, part: b.WorkgroupID(0), row: b.WorkgroupID(1)}
-		r.keys, r.ids = b.Shared(kernel.U32, lanes), b.Shared(kernel.U32, lanes)
+		r.keys, r.ids = b.Shared(kernel.U32, b.Mul(lanes, 2)), b.Shared(kernel.U32, b.Mul(lanes, 2))
 		rows := extent.Load(b)
 		b.ReturnIf(b.Ge(r.row, rows))
 		r.run()
@@ -55,7 +55,7 @@ type candidatesRun struct {
 	b                      *kernel.Builder
 	x, y                   *kernel.Buffer
 	vocab, size, part, row kernel.Value
-	keys, ids              *kernel.Array // of the subgroups
+	keys, ids              *kernel.Array // of the subgroups, in every other round in the second half
 	first, second          candidate     // of the lane, those that it has left
 }
 
@@ -74,28 +74,24 @@ func (r *candidatesRun) run() {
 	r.next(func(k, i kernel.Value) kernel.Value { return b.Bool(true) })
 	first := b.Eq(b.LocalID(), 0)
 	to := b.Mul(b.Add(b.Mul(r.row, ir.CandidateParts), r.part), ir.CandidateWords)
-	for n := range ir.CandidateKeep {
-		k, i := r.best(r.first.key.Get(), r.first.id.Get())
+	b.ForRolled(0, ir.CandidateKeep, 1, func(n kernel.Value) {
+		k, i := r.best(r.first.key.Get(), r.first.id.Get(), b.Mul(b.And(n, 1), r.size))
 		some := b.Lt(k, b.U32(leastKey))
 		bits := b.Select(some, r.key(k), b.U32(leastKey)) // the key of a key is the bits, and those of -Inf are its key
-		if n == 0 {
-			top.Set(b.Bitcast(kernel.F32, bits))
-		}
+		top.Set(b.Select(b.Eq(n, 0), b.Bitcast(kernel.F32, bits), top.Get()))
 		b.If(first, func() {
-			r.y.Store(b.Add(to, 2*n), bits)
-			r.y.Store(b.Add(to, 2*n+1), b.Select(some, i, b.U32(0)))
+			at := b.Add(to, b.Mul(n, 2))
+			r.y.Store(at, bits)
+			r.y.Store(b.Add(at, 1), b.Select(some, i, b.U32(0)))
 		})
-		if n == ir.CandidateKeep-1 {
-			break
-		}
 		b.If(b.And(b.Eq(k, r.first.key.Get()), b.Eq(i, r.first.id.Get())), func() {
 			r.first.set(r.second.key.Get(), r.second.id.Get())
 			r.second.set(b.U32(nothing), b.U32(nothing))
-			b.If(b.Eq(r.first.id.Get(), b.U32(nothing)), func() {
+			b.If(b.And(b.Eq(r.first.id.Get(), b.U32(nothing)), b.Lt(n, ir.CandidateKeep-1)), func() {
 				r.next(func(k2, i2 kernel.Value) kernel.Value { return before(b, k, i, k2, i2) })
 			})
 		})
-	}
+	})
 	upper, lower := r.sums(top.Get())
 	b.If(first, func() {
 		r.y.Store(b.Add(to, 2*ir.CandidateKeep), upper)
@@ -126,21 +122,22 @@ func before(b *kernel.Builder, key, id, key2, id2 kernel.Value) kernel.Value {
 	return b.Or(b.Lt(key, key2), b.And(b.Eq(key, key2), b.Lt(id, id2)))
 }
 
-// next finds the first two of a lane's tokens for which want holds, of which it knows none.
+// next finds the first two of a lane's tokens for which want holds, of which it knows none. Their ids ascend, so that of
+// equal keys the first stays.
 func (r *candidatesRun) next(want func(key, id kernel.Value) kernel.Value) {
 	b := r.b
 	r.each(func(i, x, there kernel.Value) {
 		k := b.Select(b.IsNaN(x), b.U32(0), r.key(b.Bitcast(kernel.U32, x)))
 		is := b.And(there, want(k, i))
-		k, i = b.Select(is, k, b.U32(nothing)), b.Select(is, i, b.U32(nothing))
+		k = b.Select(is, k, b.U32(nothing))
 		key, id, key2, id2 := r.first.key.Get(), r.first.id.Get(), r.second.key.Get(), r.second.id.Get()
-		isFirst, isSecond := before(b, k, i, key, id), before(b, k, i, key2, id2)
+		isFirst, isSecond := b.Lt(k, key), b.Lt(k, key2)
 		r.second.set(b.Select(isFirst, key, b.Select(isSecond, k, key2)), b.Select(isFirst, id, b.Select(isSecond, i, id2)))
 		r.first.set(b.Select(isFirst, k, key), b.Select(isFirst, i, id))
 	})
 }
 
-// each calls f with the tokens of a lane, their logits, and whether there are such.
+// each calls f with the tokens of a lane, their logits, and whether there are such. Lanes are whole runs.
 func (r *candidatesRun) each(f func(id, x, there kernel.Value)) {
 	b := r.b
 	runs := b.Div(b.Add(r.vocab, ir.CandidateRun-1), ir.CandidateRun)
@@ -148,10 +145,10 @@ func (r *candidatesRun) each(f func(id, x, there kernel.Value)) {
 	mine = b.Select(b.Lt(r.part, runs), mine, b.U32(0))
 	from := b.Mul(r.row, r.vocab)
 	b.For(b.LocalID(), b.Mul(mine, ir.CandidateRun), b.Mul(r.size, argmaxAhead), func(at kernel.Value) {
+		first := b.Add(b.Mul(b.Add(b.Mul(b.Div(at, ir.CandidateRun), ir.CandidateParts), r.part), ir.CandidateRun), b.Mod(at, ir.CandidateRun))
 		var id, x, there [argmaxAhead]kernel.Value
 		for j := range x {
-			place := b.Add(at, b.Mul(r.size, j))
-			id[j] = b.Add(b.Mul(b.Add(b.Mul(b.Div(place, ir.CandidateRun), ir.CandidateParts), r.part), ir.CandidateRun), b.Mod(place, ir.CandidateRun))
+			id[j] = b.Add(first, b.Mul(r.size, j*ir.CandidateParts))
 			there[j] = b.Lt(id[j], r.vocab)
 			x[j] = r.x.Load(kernel.F32, b.Add(from, b.Min(id[j], b.Sub(r.vocab, 1))))
 		}
@@ -161,25 +158,25 @@ func (r *candidatesRun) each(f func(id, x, there kernel.Value)) {
 	})
 }
 
-// best is the first of what all lanes have, in all lanes.
-func (r *candidatesRun) best(key, id kernel.Value) (k, i kernel.Value) {
+// best is the first of what all lanes have, in all lanes. It takes shared memory from `from` on, which the next round does
+// not take.
+func (r *candidatesRun) best(key, id, from kernel.Value) (k, i kernel.Value) {
 	b := r.b
 	k, i = r.among(key, id)
 	b.If(b.SubgroupElect(), func() {
-		r.keys.Store(b.SubgroupID(), k)
-		r.ids.Store(b.SubgroupID(), i)
+		at := b.Add(from, b.SubgroupID())
+		r.keys.Store(at, k)
+		r.ids.Store(at, i)
 	})
 	b.Barrier()
 	most, at := b.Var(kernel.U32, uint32(nothing)), b.Var(kernel.U32, uint32(nothing))
-	b.For(b.SubgroupLane(), b.NumSubgroups(), b.Div(r.size, b.NumSubgroups()), func(j kernel.Value) {
-		v, n := r.keys.Load(j), r.ids.Load(j)
+	b.ForRolled(b.SubgroupLane(), b.NumSubgroups(), b.Div(r.size, b.NumSubgroups()), func(j kernel.Value) {
+		v, n := r.keys.Load(b.Add(from, j)), r.ids.Load(b.Add(from, j))
 		is := before(b, v, n, most.Get(), at.Get())
 		most.Set(b.Select(is, v, most.Get()))
 		at.Set(b.Select(is, n, at.Get()))
 	})
-	k, i = r.among(most.Get(), at.Get())
-	b.Barrier() // the next round takes the same shared memory
-	return k, i
+	return r.among(most.Get(), at.Get())
 }
 
 // among is the first of what the lanes of a subgroup have.
@@ -199,13 +196,15 @@ func (r *candidatesRun) sums(top kernel.Value) (upper, lower kernel.Value) {
 		l.Set(b.Add(l.Get(), b.And(w, 1<<16-1)))
 	})
 	us, ls := b.SubgroupAdd(u.Get()), b.SubgroupAdd(l.Get())
+	from := b.Mul(r.size, ir.CandidateKeep%2) // as in one round more
 	b.If(b.SubgroupElect(), func() {
-		r.keys.Store(b.SubgroupID(), us)
-		r.ids.Store(b.SubgroupID(), ls)
+		at := b.Add(from, b.SubgroupID())
+		r.keys.Store(at, us)
+		r.ids.Store(at, ls)
 	})
 	b.Barrier()
 	u, l = b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)
-	b.For(0, b.NumSubgroups(), 1, func(j kernel.Value) {
+	b.For(from, b.Add(from, b.NumSubgroups()), 1, func(j kernel.Value) {
 		u.Set(b.Add(u.Get(), r.keys.Load(j)))
 		l.Set(b.Add(l.Get(), r.ids.Load(j)))
 	})
