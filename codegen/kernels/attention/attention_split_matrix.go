@@ -46,8 +46,9 @@ type matrixSums struct {
 	attends kernel.Value  // the position is one of the split's
 
 	nextKeys, nextValues [][]*kernel.Var // of the next turn, if they are loaded ahead
-	staged               *stagedTiles    // the same, if they are copied ahead
-	cachedEnd            kernel.Value    // end of all of the workgroup's splits, if they are in turns
+
+	stagedKeys, stagedValues *stagedTile  // the same, if they are copied ahead
+	cachedEnd                kernel.Value // of all of the workgroup's splits, if they are in turns
 
 	// Other rows of the step may be among the positions.
 	other    kernel.Value    // whether the lane has a row of the sequence
@@ -231,7 +232,7 @@ func (r *matrixSums) attend() {
 			return
 		}
 		r.findRows(from)
-		if r.staged != nil {
+		if r.copies {
 			r.attendStaged(from)
 			return
 		}

@@ -8,9 +8,10 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// Many rows of many positions ask for more bytes at a time than registers hold. So where splits are in turns, lanes copy
-// the keys and values of their next 16 positions to shared memory while they use these. Each lane copies what it will
-// use itself: nobody waits for others.
+// Many rows of many positions ask for more bytes at a time than registers hold. So where splits are in turns, subgroups
+// copy the keys and values of their next 16 positions to shared memory while they use these. What lanes copy together
+// lies side by side in the caches, which is not what a lane has in matrices: a subgroup waits for all of its lanes, and
+// no subgroup for others.
 
 // stages reports whether keys and values are copied ahead: a unit has room for turnResident workgroups that do.
 func (k *splitKernel) stages(t *target.Target) bool {
@@ -25,108 +26,110 @@ func (k *splitKernel) stagedBytes() int {
 	return k.subgroups * fragment.Side * 2 * int(k.kv.Bytes(int64(k.headDim)))
 }
 
-// stagedTiles are the copies of a workgroup in shared memory, by access and lane: the keys' and then the values'.
-type stagedTiles struct {
-	words  *kernel.Array
-	keys   int // accesses of a lane
-	values int
+// stagedTile is the keys or the values of the subgroup's next 16 positions in shared memory, by position and chunk. Eight
+// lanes that load together have four chunks of two neighbours of keys, and of values two chunks of every fourth
+// position. So that they use all banks, chunk c of position p of the 16 lies at c xor 4 (p mod 2) xor 2 (p div 4).
+type stagedTile struct {
+	cache *kernel.Buffer
+	words *kernel.Array // by subgroup, too
 }
 
-// stage declares the copies, and begins the first of a split's.
+// stage declares what is copied ahead, and begins to copy the subgroup's first positions.
 func (r *matrixSums) stage() {
 	b := r.b
-	keys, values := 2*r.headDim/keyUnitElements/4, 4*r.headDim/r.valueUnitElements()/8
-	r.staged = &stagedTiles{words: b.Shared(lane.U32x4, (keys+values)*r.subgroups*r.wave), keys: keys, values: values}
-	first := nextSums{matrixSums: *r, from: r.firstOf()}
-	end := b.Min(r.end, b.Add(r.lo, r.step))
-	first.last = b.Sub(b.Max(end, 1), 1)
-	is := b.Lt(first.from, end)
-	first.copyKeys(first.from, is)
-	first.copyValues(first.from, is)
+	n := r.subgroups * fragment.Side * r.headDim / chunk
+	r.stagedKeys, r.stagedValues = &stagedTile{r.k, b.Shared(lane.U32x4, n)}, &stagedTile{r.v, b.Shared(lane.U32x4, n)}
+	first := nextTile{from: r.firstOf(), end: b.Min(r.end, b.Add(r.lo, r.step))}
+	first.is = b.Lt(first.from, first.end)
+	r.copyTile(r.stagedKeys, first)
+	r.copyTile(r.stagedValues, first)
 }
 
-// copyKeys begins to copy the keys of the 16 positions from `from` on, if there are any, as a group.
-func (r *matrixSums) copyKeys(from, when kernel.Value) {
+// nextTile are 16 positions, as far as they are before an end; `is` says whether there are any.
+type nextTile struct{ from, end, is kernel.Value }
+
+// copyTile begins to copy a tile, as a group. Past the end it copies the last position.
+func (r *matrixSums) copyTile(to *stagedTile, next nextTile) {
 	b := r.b
-	b.If(when, func() {
-		tile, slot := r.headAt(from), 0
-		for i := range 2 {
-			slot = r.copyUnits(r.k, tile, r.keyAt(from, i), slot, 4, r.keyUnit)
+	chunks := r.headDim / chunk // of a position
+	b.If(next.is, func() {
+		last := b.Sub(next.end, 1)
+		tile := r.base
+		if r.splitKernel.inPages() {
+			tile = r.near(b, r.base, next.from)
+		}
+		c, first, rows := b.Mod(b.SubgroupLane(), chunks), b.Div(b.SubgroupLane(), chunks), r.wave/chunks // 2 or 4 at a time
+		at := r.stagedAt(first, b.Xor(c, b.Mul(b.And(first, 1), 4)))
+		for i := 0; i < fragment.Side; i += rows {
+			from := b.Add(r.attentionArgs.at(b, tile, b.Min(b.Add(next.from, first, i), last)).chunks, c)
+			to.cache.Ahead().Copy(lane.U32x4, to.words, b.Add(b.Xor(at, i/4*2), i*chunks), from)
 		}
 	})
 	b.CopyGroup()
 }
 
-// copyValues is copyKeys of values.
-func (r *matrixSums) copyValues(from, when kernel.Value) {
+// stagedAt is where chunk c of a position of the subgroup's tile lies.
+func (r *matrixSums) stagedAt(row, c kernel.Value) kernel.Value {
+	return r.b.Add(r.b.Mul(r.b.Add(r.b.Mul(r.b.SubgroupID(), fragment.Side), row), r.headDim/chunk), c)
+}
+
+// arrivedKeys and arrivedValues are what the lane has of the subgroup's tiles.
+func (r *matrixSums) arrivedKeys() (w tileWords) {
 	b := r.b
-	b.If(when, func() {
-		tile, slot := r.headAt(from), r.staged.keys
-		for i := range 4 {
-			slot = r.copyUnits(r.v, tile, r.valueAt(from, i), slot, 8, r.valueUnit)
+	far, odd := b.Shr(r.place, 1), b.And(r.place, 1)
+	at := r.stagedAt(b.Add(b.Mul(far, 4), odd), b.Xor(r.quad, b.Xor(b.Mul(odd, 4), b.Mul(far, 2))))
+	for tile := range 2 {
+		w.words = append(w.words, nil)
+		for i := range r.headDim / keyUnitElements / 4 {
+			at := b.Add(b.Xor(at, 4*i), 2*tile*r.headDim/chunk)
+			w.words[tile] = append(w.words[tile], r.stagedKeys.words.Load(at))
 		}
-	})
-	b.CopyGroup()
+	}
+	return w
 }
 
-// copyUnits begins to copy what loadUnits would load, to the lane's accesses from slot on. It returns the next one.
-func (r *matrixSums) copyUnits(cache *kernel.Buffer, tile cachedHead, at kernel.Value, slot, lanes int, unit func(i int) kernel.Value) int {
+func (r *matrixSums) arrivedValues() (w tileWords) {
 	b := r.b
-	first := r.attentionArgs.at(b, tile, at).chunks
-	for i := range r.headDim / chunk / lanes {
-		cache.Ahead().Copy(lane.U32x4, r.staged.words, r.stagedAt(slot), b.Add(first, unit(i)))
-		slot++
-	}
-	return slot
-}
-
-// stagedAt is where the lane's access is.
-func (r *matrixSums) stagedAt(slot int) kernel.Value {
-	return r.b.Add(r.b.LocalID(), slot*r.subgroups*r.wave)
-}
-
-// stagedRows returns the rows of what was copied, as many as said, of the lane's accesses from slot on.
-func (r *matrixSums) stagedRows(slot, rows, each int) (list [][]kernel.Value) {
-	for i := range rows {
-		var row []kernel.Value
-		for j := range each {
-			row = append(row, r.staged.words.Load(r.stagedAt(slot+i*each+j)))
+	at := r.stagedAt(b.Mul(r.quad, 4), b.Xor(r.place, b.Mul(r.quad, 2)))
+	for row := range 4 {
+		w.words = append(w.words, nil)
+		for i := range r.headDim / r.valueUnitElements() / 8 {
+			at := b.Add(b.Xor(at, 4*(row%2)), row*r.headDim/chunk+8*i)
+			w.words[row] = append(w.words[row], r.stagedValues.words.Load(at))
 		}
-		list = append(list, row)
 	}
-	return list
+	return w
 }
 
 // attendStaged finds the keys and values of a turn copied, and begins to copy those of the next right behind their use.
 func (r *matrixSums) attendStaged(from kernel.Value) {
-	b, s := r.b, r.staged
-	next, more := r.nextTile(from)
-	b.CopyWait(1)
-	keys := tileWords{words: r.stagedRows(0, 2, s.keys/2)}
-	scores := r.scores(from, r.refreshed(from, keys, r.freshK, keyUnitElements, r.keyAt, r.keyUnit))
-	next.copyKeys(next.from, more)
-	b.CopyWait(1)
-	values := tileWords{words: r.stagedRows(s.keys, 4, s.values/4)}
-	r.addValues(r.refreshed(from, values, r.freshV, r.valueUnitElements(), r.valueAt, r.valueUnit), r.weigh(scores))
-	next.copyValues(next.from, more)
+	b := r.b
+	next := r.nextTile(from)
+	r.arrive()
+	scores := r.scores(from, r.refreshed(from, r.arrivedKeys(), r.freshK, keyUnitElements, r.keyAt, r.keyUnit))
+	b.SubgroupBarrier() // all lanes have their keys
+	r.copyTile(r.stagedKeys, next)
+	r.arrive()
+	values := r.refreshed(from, r.arrivedValues(), r.freshV, r.valueUnitElements(), r.valueAt, r.valueUnit)
+	r.addValues(values, r.weigh(scores))
+	b.SubgroupBarrier()
+	r.copyTile(r.stagedValues, next)
 }
 
-// nextTile is the sums at the subgroup's next 16 positions, which may be of another split, and whether there are any.
-// Who has none of a split has none of those behind it.
-func (r *matrixSums) nextTile(from kernel.Value) (next *nextSums, more kernel.Value) {
+// arrive waits for the older of two copies under way.
+func (r *matrixSums) arrive() {
+	r.b.CopyWait(1)
+	r.b.SubgroupBarrier()
+}
+
+// nextTile is the subgroup's next one, which may be of another split. Who has none of a split has none of those behind
+// it.
+func (r *matrixSums) nextTile(from kernel.Value) nextTile {
 	b := r.b
 	further := b.Add(from, r.subgroups*fragment.Side)
 	same := b.Lt(further, r.end)
 	lo := b.Add(r.lo, b.Mul(r.stride, r.step))
 	end := b.Min(r.cachedEnd, b.Add(lo, r.step))
 	first := b.Add(lo, b.Mul(b.SubgroupID(), fragment.Side))
-	n := &nextSums{matrixSums: *r, from: b.Select(same, further, first)}
-	n.last = b.Sub(b.Max(b.Select(same, r.end, end), 1), 1)
-	return n, b.Or(same, b.Lt(first, end))
-}
-
-// nextSums are those at other positions.
-type nextSums struct {
-	matrixSums
-	from kernel.Value
+	return nextTile{from: b.Select(same, further, first), end: b.Select(same, r.end, end), is: b.Or(same, b.Lt(first, end))}
 }
