@@ -77,3 +77,36 @@ func TestCopies(t *testing.T) {
 		}
 	}
 }
+
+// TestCopiesAhead: workgroup 1 copies what workgroup 0 may be writing. That is a race, unless it copies ahead: then it
+// has noise.
+func TestCopiesAhead(t *testing.T) {
+	for _, ahead := range []bool{false, true} {
+		f, err := kernel.Build("ahead", func(b *kernel.Builder) {
+			x, y := b.Arg("x", kernel.ReadWrite), b.Arg("y", kernel.Write)
+			b.Workgroup(32)
+			words, lane := b.Shared(kernel.U32, 32), b.LocalID()
+			b.IfElse(b.Eq(b.WorkgroupID(0), 0), func() { x.Store(lane, b.U32(7)) }, func() {
+				if ahead {
+					x = x.Ahead()
+				}
+				x.Copy(kernel.U32, words, lane, lane)
+				b.CopyGroup()
+				b.CopyWait(0)
+				y.Store(lane, words.Load(lane))
+			})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, y := make([]byte, 4*32), make([]byte, 4*32)
+		switch err := f.Run(nil, 32, [3]int{2, 1, 1}, [][]byte{x, y}); {
+		case !ahead && (err == nil || !strings.Contains(err.Error(), "race on word")):
+			t.Errorf("copies that race: %v", err)
+		case ahead && err != nil:
+			t.Errorf("copies ahead: %v", err)
+		case ahead && (binary.LittleEndian.Uint32(y) == 0 || binary.LittleEndian.Uint32(y) == 7):
+			t.Errorf("copies ahead have %x, which is no noise", y[:4])
+		}
+	}
+}
