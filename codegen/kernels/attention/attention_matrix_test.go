@@ -3,6 +3,7 @@ package attention_test
 import (
 	"bytes"
 	"fmt"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -237,9 +238,11 @@ func TestMatricesInWindows(t *testing.T) {
 func TestAttentionInTurns(t *testing.T) {
 	on := *kerneltest.Lookup(t, "sm_90-cuda")
 	on.Units = 2
+	_, assembler := exec.LookPath("ptxas")
 	far := kerneltest.Case{Ctx: 1200, Slots: 16, Pos: []int{1023, 1022, 1199, 5, 6, 7, 8, 9}, Slot: []int{1, 0, 5}} // two workgroups have a row
 	turns := func(kv string, headDim int, c kerneltest.Case) kerneltest.Case {
-		return fresh(headDim, 1, 5, headsTest(kv, "neox", headDim, headDim, 1, true, c))
+		kvHeads := headDim / 64
+		return fresh(headDim, kvHeads, 5, headsTest(kv, "neox", headDim, headDim, kvHeads, true, c))
 	}
 	window := func(c kerneltest.Case) kerneltest.Case { return windowed(300, 4, c) }
 	pages := func(c kerneltest.Case) kerneltest.Case { // splits begin at whole tiles
@@ -252,9 +255,9 @@ func TestAttentionInTurns(t *testing.T) {
 		of      kerneltest.Case
 		as      func(c kerneltest.Case) kerneltest.Case
 	}{
+		{"f16", 128, kerneltest.Case{Ctx: 64, Slots: 16, Pos: []int{14, 15, 16, 17, 63, 62, 30, 31}, Slot: []int{1, 1, 1, 1, 2, 3, 4, 4}}, nil},
 		{"f16", 64, kerneltest.Case{Ctx: 64, Slots: 16, Pos: []int{40, 3, 63, 0, 17, 16, 15, 41}, Slot: []int{3, 1, 0, 2, 7, 6, 5, 4}}, nil},
 		{"q8_0", 64, kerneltest.Case{Ctx: 64, Slots: 16, Pos: []int{14, 15, 16, 17, 63, 62, 30, 31}, Slot: []int{1, 1, 1, 1, 2, 3, 4, 4}}, nil},
-		{"f16", 128, kerneltest.Case{Ctx: 64, Slots: 16, Pos: []int{14, 15, 16, 17, 63, 62, 30, 31}, Slot: []int{1, 1, 1, 1, 2, 3, 4, 4}}, nil},
 		{"q8_0", 64, far, nil},
 		{"f16", 64, far, nil},
 		{"f16", 64, far, window},
@@ -267,11 +270,15 @@ func TestAttentionInTurns(t *testing.T) {
 			if of = turns(c.kv, c.headDim, of); c.as != nil {
 				of = c.as(of)
 			}
-			first := of.Candidates(t, of.Site(t, &on))[0].Kernel
+			candidates := of.Candidates(t, of.Site(t, &on))
+			first := candidates[0].Kernel
 			if strings.Contains(first, " apart=") != (turn == 0) || strings.Contains(first, " copies") != (turn == 0 && c.kv == "f16") {
 				t.Fatal(first)
 			}
 			of.RunOn(t, &on)
+			if assembler == nil {
+				kerneltest.Assembled(t, candidates[0])
+			}
 			bits[turn] = of.FirstOf(t, &on, kerneltest.InterpretOnly)["%0"]
 		}
 		if !bytes.Equal(bits[0][:len(bits[1])], bits[1]) {

@@ -117,7 +117,7 @@ func newMatrixSums(of *splitRun, laneID kernel.Value) *matrixSums {
 		for range site.CeilDiv(r.headDim/4, r.wave) {
 			r.own = append(r.own, b.Var(lane.F32x4, b.Splat(b.F32(0), 4)))
 		}
-		r.ownTops = b.Shared(kernel.F32, r.share)
+		r.ownTops = b.Shared(kernel.F32, site.CeilDiv(r.share, 4)*4) // whole 16 bytes, as arrays that are asked for
 		r.findOthers(laneID)
 		r.takeOthers()
 	}

@@ -69,8 +69,8 @@ const (
 	leastKey = 0xff800000
 )
 
-// run finds the first of what the lanes have left, again and again. Each lane knows its first two: it looks at its
-// tokens anew once it has lost both.
+// run finds the first of what the subgroups have left, again and again. Each lane knows its first two: it looks at its
+// tokens anew once it has lost both. A subgroup looks at its lanes anew once it has lost its first.
 func (r *candidatesRun) run() {
 	b := r.b
 	r.first, r.second = newCandidate(b), newCandidate(b)
@@ -78,8 +78,10 @@ func (r *candidatesRun) run() {
 	r.next(func(k, i kernel.Value) kernel.Value { return b.Bool(true) })
 	first := b.Eq(b.LocalID(), 0)
 	to := b.Mul(b.Add(b.Mul(r.row, ir.CandidateParts), r.part), ir.CandidateWords)
+	ours := newCandidate(b)
+	ours.set(r.among(r.first.key.Get(), r.first.id.Get()))
 	b.ForRolled(0, ir.CandidateKeep, 1, func(n kernel.Value) {
-		k, i := r.best(r.first.key.Get(), r.first.id.Get(), b.Mul(b.And(n, 1), r.size))
+		k, i := r.best(ours, b.Mul(b.And(n, 1), r.size))
 		some := b.Lt(k, b.U32(leastKey))
 		bits := b.Select(some, r.key(k), b.U32(leastKey)) // the key of a key is the bits, and those of -Inf are its key
 		top.Set(b.Select(b.Eq(n, 0), b.Bitcast(kernel.F32, bits), top.Get()))
@@ -88,19 +90,27 @@ func (r *candidatesRun) run() {
 			r.y.Store(at, bits)
 			r.y.Store(b.Add(at, 1), b.Select(some, i, b.U32(0)))
 		})
-		b.If(b.And(b.Eq(k, r.first.key.Get()), b.Eq(i, r.first.id.Get())), func() {
-			r.first.set(r.second.key.Get(), r.second.id.Get())
-			r.second.set(b.U32(nothing), b.U32(nothing))
-			b.If(b.And(b.Eq(r.first.id.Get(), b.U32(nothing)), b.Lt(n, ir.CandidateKeep-1)), func() {
-				r.next(func(k2, i2 kernel.Value) kernel.Value { return before(b, k, i, k2, i2) })
-			})
-		})
+		lost := b.And(b.Eq(k, ours.key.Get()), b.Eq(i, ours.id.Get()))
+		b.If(b.And(lost, b.Lt(n, ir.CandidateKeep-1)), func() { r.lose(k, i, ours) })
 	})
 	upper, lower := r.sums(top.Get())
 	b.If(first, func() {
 		r.y.Store(b.Add(to, 2*ir.CandidateKeep), upper)
 		r.y.Store(b.Add(to, 2*ir.CandidateKeep+1), lower)
 	})
+}
+
+// lose takes a token, the subgroup's first, from its lane.
+func (r *candidatesRun) lose(k, i kernel.Value, ours candidate) {
+	b := r.b
+	b.If(b.And(b.Eq(k, r.first.key.Get()), b.Eq(i, r.first.id.Get())), func() {
+		r.first.set(r.second.key.Get(), r.second.id.Get())
+		r.second.set(b.U32(nothing), b.U32(nothing))
+		b.If(b.Eq(r.first.id.Get(), b.U32(nothing)), func() {
+			r.next(func(k2, i2 kernel.Value) kernel.Value { return before(b, k, i, k2, i2) })
+		})
+	})
+	ours.set(r.among(r.first.key.Get(), r.first.id.Get()))
 }
 
 // key is the order of op candidates of a number that is not NaN, by its bits.
@@ -162,15 +172,14 @@ func (r *candidatesRun) each(f func(id, x, there kernel.Value)) {
 	})
 }
 
-// best is the first of what all lanes have, in all lanes. It takes shared memory from `from` on, which the next round does
-// not take.
-func (r *candidatesRun) best(key, id, from kernel.Value) (k, i kernel.Value) {
+// best is the first of what all subgroups have, in all lanes. It takes shared memory from `from` on, which the next round
+// does not take.
+func (r *candidatesRun) best(ours candidate, from kernel.Value) (k, i kernel.Value) {
 	b := r.b
-	k, i = r.among(key, id)
 	b.If(b.SubgroupElect(), func() {
 		at := b.Add(from, b.SubgroupID())
-		r.keys.Store(at, k)
-		r.ids.Store(at, i)
+		r.keys.Store(at, ours.key.Get())
+		r.ids.Store(at, ours.id.Get())
 	})
 	b.Barrier()
 	most, at := b.Var(kernel.U32, uint32(nothing)), b.Var(kernel.U32, uint32(nothing))
