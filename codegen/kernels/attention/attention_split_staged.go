@@ -1,6 +1,8 @@
 package attention
 
 import (
+	"cmp"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
@@ -13,9 +15,9 @@ import (
 // lies side by side in the caches, which is not what a lane has in matrices: a subgroup waits for all of its lanes, and
 // no subgroup for others.
 
-// stages reports whether keys and values are copied ahead: a unit has room for turnResident workgroups that do.
+// stages reports whether keys and values are copied ahead: a unit has room for two workgroups that do.
 func (k *splitKernel) stages(t *target.Target) bool {
-	return t.Copies() && k.inTurns() && k.kv == ir.F16 && k.headDim <= aheadHead && turnResident*(stagedRest+k.stagedBytes()) <= t.SharedOptIn
+	return t.Copies() && k.inTurns() && k.kv == ir.F16 && k.headDim <= aheadHead && 2*(stagedRest+k.stagedBytes()) <= cmp.Or(t.SharedFast, t.SharedOptIn)
 }
 
 // stagedRest is what a workgroup has of shared memory besides, at most, in heads up to aheadHead.

@@ -14,8 +14,6 @@ const (
 	turnRounds = 16
 	// turnPositions is the positions that a workgroup goes through, if the grid has enough workgroups.
 	turnPositions = 1024
-	// turnResident is the workgroups that a unit holds at a time.
-	turnResident = 2
 )
 
 // inTurns reports whether a workgroup may have several splits.
@@ -31,13 +29,13 @@ func (k *splitKernel) apart() int {
 }
 
 // sharersAt is how many workgroups share the splits of a row that sees so many positions, if the grid has them: one for
-// each turnPositions, and where rows leave units without work as many as there is room for.
+// each turnPositions, and where rows leave units without work as many as have one each.
 func (k *splitKernel) sharersAt(positions int) int {
 	return max(site.CeilDiv(positions, turnPositions), k.roomFor())
 }
 
-// roomFor is the workgroups that units have room for at a time, by row and heads; 0 if less than one.
-func (k *splitKernel) roomFor() int { return turnResident * k.units / k.pairs() }
+// roomFor is the units by row and heads; 0 if there are less.
+func (k *splitKernel) roomFor() int { return k.units / k.pairs() }
 
 // pairs is the pairs of a row and a workgroup's heads.
 func (k *splitKernel) pairs() int { return k.rows.Max * k.heads / k.share }
