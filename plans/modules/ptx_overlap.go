@@ -106,7 +106,7 @@ func (r *ptxReader) touches(i instruction) {
 		}
 		address, _, _ := strings.Cut(strings.Trim(o, "[]"), "+")
 		maps.Copy(r.code.Early, r.from[address])
-		if !strings.HasPrefix(i.name, "ld.relaxed.gpu.") {
+		if !strings.HasPrefix(i.name, "ld.relaxed.gpu.") && !strings.HasPrefix(i.name, "cp.async.cg.") {
 			maps.Copy(r.code.Cached, r.from[address])
 		}
 	}

@@ -108,6 +108,12 @@ func TestEarly(t *testing.T) {
 			t.Errorf("%s: early %v, faults %v, hasty %t; want %v, %d and %t", c.name, got, code.Faults, code.Hasty, c.early, c.faults, c.hasty)
 		}
 	}
+	for how, cached := range map[string]bool{"cp.async.cg.shared.global": false, "cp.async.ca.shared.global": true} {
+		code, err := readPTX([]byte(strings.Replace(ptxModule, before, "\t"+how+" [%r0], [%d0], 16;\n\tgriddepcontrol.wait;\n"+before, 1)), nil)
+		if err != nil || code.Cached[0] != cached {
+			t.Errorf("%s goes through the L1 cache: %t, %v", how, code.Cached[0], err)
+		}
+	}
 	if code, _ := readPTX([]byte(ptxModule), nil); code.Overlaps || code.Early != nil {
 		t.Error("a kernel that does not overlap is taken for one that does")
 	}

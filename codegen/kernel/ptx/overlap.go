@@ -70,9 +70,13 @@ func (l *lowering) touches(n *kernel.Node) bool {
 	return !l.steady(n) && !l.loadsEarly(n)
 }
 
-// loadsEarly reports whether an access reads what the grid before does not write.
+// loadsEarly reports whether an access reads what the grid before does not write. Copies that go through the L1 cache,
+// which may hold older values, are none.
 func (l *lowering) loadsEarly(n *kernel.Node) bool {
-	loads := n.Op() == kernel.OpLoad || n.Op() == kernel.OpLoad16 || n.Op() == kernel.OpCopy
+	loads := n.Op() == kernel.OpLoad || n.Op() == kernel.OpLoad16
+	if view, ok := n.View(); ok && n.Op() == kernel.OpCopy {
+		loads = view.Size() == 16
+	}
 	return loads && n.Through() == nil && l.o.EarlyLoads != nil && l.o.EarlyLoads(int(n.Imm()))
 }
 

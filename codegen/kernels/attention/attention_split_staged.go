@@ -28,8 +28,8 @@ func (k *splitKernel) stagedBytes() int {
 	return k.subgroups * fragment.Side * 2 * int(k.kv.Bytes(int64(k.headDim)))
 }
 
-// stagedTile is the keys or the values of the subgroup's next 16 positions in shared memory, by position and chunk. Eight
-// lanes that load together have four chunks of two neighbours of keys, and of values two chunks of every fourth
+// stagedTile is the keys or the values of the subgroup's next 16 positions in shared memory, by position and chunk.
+// Eight lanes that load together have four chunks of two neighbours of keys, and of values two chunks of every fourth
 // position. So that they use all banks, chunk c of position p of the 16 lies at c xor 4 (p mod 2) xor 2 (p div 4).
 type stagedTile struct {
 	cache *kernel.Buffer

@@ -136,8 +136,8 @@ func before(b *kernel.Builder, key, id, key2, id2 kernel.Value) kernel.Value {
 	return b.Or(b.Lt(key, key2), b.And(b.Eq(key, key2), b.Lt(id, id2)))
 }
 
-// next finds the first two of a lane's tokens for which want holds, of which it knows none. Their ids ascend, so that of
-// equal keys the first stays.
+// next finds the first two of a lane's tokens for which want holds, of which it knows none. Their ids ascend, so that
+// of equal keys the first stays.
 func (r *candidatesRun) next(want func(key, id kernel.Value) kernel.Value) {
 	b := r.b
 	r.each(func(i, x, there kernel.Value) {
@@ -172,8 +172,8 @@ func (r *candidatesRun) each(f func(id, x, there kernel.Value)) {
 	})
 }
 
-// best is the first of what all subgroups have, in all lanes. It takes shared memory from `from` on, which the next round
-// does not take.
+// best is the first of what all subgroups have, in all lanes. It takes shared memory from `from` on, which the next
+// round does not take.
 func (r *candidatesRun) best(ours candidate, from kernel.Value) (k, i kernel.Value) {
 	b := r.b
 	b.If(b.SubgroupElect(), func() {
