@@ -227,10 +227,13 @@ func (e *Engine) choose(entry *plans.Entry, group []*seq, row []int) error {
 		return err
 	}
 	for i, s := range group {
-		if err := results[i].err; err != nil {
-			e.finish(s, Failed, s.explain(err))
-		} else {
-			e.deliver(s, results[i].choice)
+		switch r := &results[i]; {
+		case r.err != nil:
+			e.finish(s, Failed, s.explain(r.err))
+		case r.taken:
+			e.generated++
+		default:
+			e.deliver(s, r.choice)
 			e.force(s)
 			e.ran(s)
 		}
@@ -256,7 +259,10 @@ func (e *Engine) chooseOnHost(entry *plans.Entry, group []*seq, rows, list []int
 		if among != nil {
 			by.candidates = among[rows[i]*ir.CandidateRow:][:ir.CandidateRow]
 		}
-		results[i].choice, results[i].err = group[i].choose(by, results[i].id)
+		s, r := group[i], &results[i]
+		if r.choice, r.err = s.choose(by, r.id); r.err == nil && s.format == nil {
+			s.ending, r.taken = e.accept(s, r.choice), true
+		}
 	})
 	for _, i := range list {
 		if results[i].err == errUndecided {
@@ -302,6 +308,7 @@ type result struct {
 	choice
 	logits []float32 // of the row, where candidates do not decide
 	err    error
+	taken  bool // by its sequence
 }
 
 // largeVocabulary is how many logits are worth a goroutine.
@@ -328,8 +335,13 @@ func each(list []int, share int, f func(i int)) {
 
 // deliver gives a chosen token to its sequence, which may come to its end with it.
 func (e *Engine) deliver(s *seq, c choice) {
-	s.ending = s.accept(c, e.plan.Header.Ctx-len(s.slot.tokens)-len(s.next))
+	s.ending = e.accept(s, c)
 	e.generated++
+}
+
+// accept has a sequence take a token, and returns why it ends with it. It may run for several sequences at once.
+func (e *Engine) accept(s *seq, c choice) string {
+	return s.accept(c, e.plan.Header.Ctx-len(s.slot.tokens)-len(s.next))
 }
 
 // force gives a sequence what its format has come next. It is in the slot with the next step, or the next ones; where

@@ -13,21 +13,30 @@ import (
 // the row's logits are wanted. What is known: the tokens before a bound, all of them; some behind it; and between which
 // sums the weight of all tokens lies. Whatever the others are, the choice must be the same.
 
-// candidateRow is what is known of a row.
+// candidateRow is what is known of a row. Of its words no more is looked at than a choice takes.
 type candidateRow struct {
 	words   []int32     // of the device
 	list    []candidate // those that are sure are sorted, and come first
-	sure    int         // how many of the list come before all that is not in it
-	bound   candidate   // what is not in the list is not before it; noLimit: all that is above -Inf is there
-	first   candidate   // of the list, as it was read
+	sure    int         // how many of the list come before all that is not known
+	whole   bool        // the list has all that is known; else the first of that
+	bad     bool        // the words are of no row
+	bound   candidate   // what is not known is not before it; noLimit: all that is above -Inf is known
+	first   candidate   // of all, before any change
 	weighed bool        // least and most are known
-	least   float64     // between this and most lies the weight of what is not in the list, of which first has 1
+	least   float64     // between this and most lies the weight of what is not known, of which first has 1
 	most    float64
 	vocab   int
 	changed bool
+	heads   []head
 }
 
-// top is the largest logit that was read.
+// head is the next candidate of a part.
+type head struct {
+	candidate
+	part, at int
+}
+
+// top is the largest logit, before any change.
 func (r *candidateRow) top() float64 { return float64(r.first.logit()) }
 
 const (
@@ -43,34 +52,110 @@ var errMore = errors.New("all logits are wanted")
 
 // read takes a row of op candidates in; false if it is none.
 func (r *candidateRow) read(row []int32, vocab int) bool {
-	*r = candidateRow{words: row, list: r.list[:0], bound: noLimit, first: noLimit, vocab: vocab}
+	*r = candidateRow{words: row, list: r.list[:0], heads: r.heads[:0], bound: noLimit, first: noLimit, vocab: vocab}
 	if len(row) != ir.CandidateRow {
 		return false
 	}
 	for part := range ir.CandidateParts {
-		words := row[part*ir.CandidateWords:][:ir.CandidateWords]
-		n := 0
-		for ; n < ir.CandidateKeep && uint32(words[2*n]) != minusInf; n++ {
-			id := words[2*n+1]
-			if id < 0 || int(id) >= vocab || int(id)/ir.CandidateRun%ir.CandidateParts != part {
-				return false
-			}
-			c := pack(id, math.Float32frombits(uint32(words[2*n])))
-			r.list, r.first = append(r.list, c), min(r.first, c)
+		if c, ok := r.at(part, 0); ok {
+			r.first = min(r.first, c)
 		}
-		if n == ir.CandidateKeep {
-			r.bound = min(r.bound, r.list[len(r.list)-1])
+		if c, ok := r.at(part, ir.CandidateKeep-1); ok {
+			r.bound = min(r.bound, c)
 		}
 	}
-	r.order()
-	return true
+	return !r.bad
 }
 
-// order sorts the list as far as it comes before all that is not in it.
+// at is candidate i of a part; false if there are not so many.
+func (r *candidateRow) at(part, i int) (candidate, bool) {
+	words := r.words[part*ir.CandidateWords+2*i:][:2]
+	if uint32(words[0]) == minusInf {
+		return 0, false
+	}
+	if id := words[1]; id < 0 || int(id) >= r.vocab || int(id)/ir.CandidateRun%ir.CandidateParts != part {
+		r.bad = true
+		return 0, false
+	}
+	return pack(words[1], math.Float32frombits(uint32(words[0]))), true
+}
+
+// limit is before what may have others, which are not known, before it.
+func (r *candidateRow) limit() candidate { return r.bound >> 32 << 32 }
+
+// lead lets the list have the first n of those that are sure. Each part has its own in order.
+func (r *candidateRow) lead(n int) {
+	r.list, r.heads = r.list[:0], r.heads[:0]
+	next := func(part, at int) (head, bool) {
+		if at == ir.CandidateKeep {
+			return head{}, false
+		}
+		c, ok := r.at(part, at)
+		return head{c, part, at}, ok && c < r.limit()
+	}
+	for part := range ir.CandidateParts {
+		if h, ok := next(part, 0); ok {
+			r.heads = append(r.heads, h)
+		}
+	}
+	for i := len(r.heads)/2 - 1; i >= 0; i-- {
+		sink(r.heads, i)
+	}
+	for len(r.heads) > 0 && len(r.list) < n {
+		first := r.heads[0]
+		r.list = append(r.list, first.candidate)
+		if h, ok := next(first.part, first.at+1); ok {
+			r.heads[0] = h
+		} else {
+			last := len(r.heads) - 1
+			r.heads[0], r.heads = r.heads[last], r.heads[:last]
+		}
+		sink(r.heads, 0)
+	}
+	r.sure, r.whole = len(r.list), false
+}
+
+// sink restores the order of a heap whose head i may be behind those below it.
+func sink(heap []head, i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
+			if heap[child].candidate < heap[least].candidate {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		heap[i], heap[least] = heap[least], heap[i]
+		i = least
+	}
+}
+
+// all lets the list have all that is known.
+func (r *candidateRow) all() {
+	if r.whole {
+		return
+	}
+	r.list = r.list[:0]
+	for part := range ir.CandidateParts {
+		for i := range ir.CandidateKeep {
+			c, ok := r.at(part, i)
+			if !ok {
+				break
+			}
+			r.list = append(r.list, c)
+		}
+	}
+	r.whole = true
+	r.order()
+}
+
+// order sorts the list as far as it comes before all that is not known.
 func (r *candidateRow) order() {
 	r.sure = 0
 	for i, c := range r.list {
-		if c < r.bound>>32<<32 {
+		if c < r.limit() {
 			r.list[i], r.list[r.sure] = r.list[r.sure], c
 			r.sure++
 		}
@@ -116,6 +201,10 @@ func (s *set) changeCandidates(f func(id int32, logit float64) float64, ids []in
 		return
 	}
 	least, _ := k.weights()
+	if k.all(); k.bad {
+		s.more()
+		return
+	}
 	wanted := make(map[int32]bool, len(ids))
 	for _, id := range ids {
 		if id >= 0 && int(id) < k.vocab {
@@ -144,16 +233,26 @@ func (s *set) changeCandidates(f func(id int32, logit float64) float64, ids []in
 	k.least = max(0, least-float64(len(wanted))*exp(float64(bound)-k.top())*(1+weightError))
 }
 
-// growCandidates lets the head have n tokens, or all that is known to come first.
+// manyAtOnce is from how many tokens on they are brought in order alone, as a stage that keeps so many asks for them.
+const manyAtOnce = 2
+
+// growCandidates lets the head have n tokens, and maybe more that are known to come first.
 func (s *set) growCandidates(n int) bool {
 	k := s.candidates
-	s.head = s.head[:0]
+	if s.head = s.head[:0]; n >= manyAtOnce && !k.whole && s.gate == nil {
+		k.lead(n)
+	} else {
+		k.all()
+	}
 	for _, c := range k.list[:k.sure] {
 		if s.gate == nil || s.gate.Allows(c.id()) {
 			s.head = append(s.head, c)
 		}
 	}
-	switch s.cut = k.bound == noLimit; {
+	switch s.cut = k.bound == noLimit && (k.whole || len(k.heads) == 0); {
+	case k.bad:
+		s.more()
+		return false
 	case len(s.head) > 0 && !(s.head[0].logit() <= math.MaxFloat32):
 		s.err = ErrNotNumbers
 	case !s.cut && len(s.head) < n:
@@ -193,6 +292,9 @@ func (s *set) bounds() (least, most float64, ok bool) {
 	k := s.candidates
 	top := float64(s.top())
 	if s.gate != nil || s.scale < 1 || s.err != nil || k.bound == noLimit {
+		return 0, 0, false
+	}
+	if k.all(); k.bad {
 		return 0, 0, false
 	}
 	for _, c := range k.list {
@@ -259,7 +361,7 @@ func CheckAmong(row []int32, vocab int) (ok bool, err error) {
 	if !r.read(row, vocab) {
 		return false, nil
 	}
-	if len(r.list) == 0 || !(r.first.logit() <= math.MaxFloat32) {
+	if r.first == noLimit || !(r.first.logit() <= math.MaxFloat32) {
 		return true, ErrNotNumbers
 	}
 	return true, nil

@@ -184,4 +184,36 @@ func TestCandidatesRefuse(t *testing.T) {
 			t.Errorf("id %d in the first part", id)
 		}
 	}
+	// Behind the first ones of a part they are looked at as far as a choice takes it: it is the same, or there is none.
+	for i := range logits {
+		logits[i] = float32(i%61) / 8
+	}
+	ir.Candidates(logits, row)
+	topK := Neutral()
+	topK.TopK = 40
+	penalized := Neutral()
+	penalized.Repeat = 1.1
+	refused := 0
+	for _, p := range []Params{Neutral(), topK, penalized} {
+		for at := 1; at < len(row); at += 2 {
+			if at%ir.CandidateWords > 2*ir.CandidateKeep {
+				continue // sums
+			}
+			bad := slices.Clone(row)
+			bad[at] ^= ir.CandidateRun
+			s, by := New(p, words), New(p, words)
+			s.Accept(7)
+			by.Accept(7)
+			id, ok, err := s.ChooseAmong(bad, len(logits), nil)
+			if want, _ := by.Choose(slices.Clone(logits), nil); err != nil || ok && id != want {
+				t.Errorf("with a bad id at %d: %d, %v, want %d", at, id, err, want)
+			}
+			if !ok {
+				refused++
+			}
+		}
+	}
+	if refused < 2*ir.CandidateParts*ir.CandidateKeep {
+		t.Errorf("%d bad rows are refused", refused)
+	}
 }
