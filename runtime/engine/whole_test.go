@@ -11,8 +11,8 @@ import (
 )
 
 // TestWholeTime has users ask one request behind the other, with the step times that an H200 has for a model of 8
-// billion parameters: of the tokens a second that steps without an empty row would give, the schedule loses no more than
-// 3 %, from the first prompt to the last token; and nobody waits for a token for longer than the bound.
+// billion parameters: of the tokens a second that steps without an empty row would give, the schedule loses no more
+// than 3 %, from the first prompt to the last token; and nobody waits for a token for longer than the bound.
 func TestWholeTime(t *testing.T) {
 	const prompted, answered, turns, itl = 512, 128, 3, 50 * time.Millisecond
 	for _, users := range []int{16, 32} {
