@@ -41,6 +41,7 @@ func deltaKernels(s *site.Site, op *ir.Op) (list []*deltaKernel) {
 		if k.manyRuns() && s.Target.BoundsRegisters() {
 			k.room = 2 * k.lanes()
 		}
+		k.every = k.everyRow(s.Target)
 		if k.fits(s) {
 			list = append(list, k)
 		}
@@ -309,6 +310,8 @@ type deltaKernel struct {
 	wide  bool // see deltaLanes
 	// room is the lanes of a unit that registers must suffice for: two workgroups, where there are many; 0: no bound.
 	room int
+	// every is how many workgroups share the rows of a head in turn, see deltaTurns; 0: each has one.
+	every int
 }
 
 const (
@@ -393,32 +396,50 @@ func (k *deltaKernel) key() string {
 	if k.room > 0 {
 		whole += fmt.Sprintf(" room=%d", k.room)
 	}
-	if k.asks && k.write != nil && k.ringAccesses() > 1 {
+	if k.every > 0 {
+		whole += fmt.Sprintf(" every=%d", k.every)
+	}
+	if (k.asks || k.every > 0) && k.write != nil && k.ringAccesses() > 1 {
 		whole += fmt.Sprintf(" ring=%d", k.ringAccesses())
 	}
 	return fmt.Sprintf("delta hd=%d parts=%d block=%d%s%s", k.headDim, k.parts, k.block(), whole, k.deltaGroup.key())
 }
 
 func (k *deltaKernel) candidate() site.Candidate {
-	groups, rows := k.heads*k.parts, k.rows.Max/k.runs()
 	c := site.Candidate{
 		Kernel: k.key(),
 		Shape:  fmt.Sprintf("%d parts", k.parts),
-		Early:  k.asks,
+		Early:  k.asks || k.every > 0,
 		Room:   k.room,
-		Grid:   [3]int{groups, k.runs(), 1},
+		Grid:   [3]int{k.heads * k.parts, k.runs(), 1},
 		Cover: []plans.Cover{
-			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{rows, k.width()}, Axis: []int{1, 0}},
-			{Arg: "state", Dims: []int{k.runs(), k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
+			k.cover("y", k.rows.Max, []int{k.heads * k.headDim}, []int{k.width()}),
+			k.cover("state", k.runs(), []int{k.heads * k.headDim, k.headDim}, []int{k.width(), k.headDim}),
 		},
+	}
+	if k.every > 0 {
+		c.Grid[1] = k.every
 	}
 	if k.mixes {
 		c.Sequences = ir.ManySequences
 	}
 	if k.write != nil {
-		c.Cover = append(c.Cover, plans.Cover{Arg: "ring", Dims: []int{k.rows.Max, k.ringWidth()}, Tile: []int{rows, k.ringTile()}, Axis: []int{1, 0}})
+		c.Cover = append(c.Cover, k.cover("ring", k.rows.Max, []int{k.ringWidth()}, []int{k.ringTile()}))
 	}
 	return site.Implement(c, "delta", k.kernel)
+}
+
+// cover says that a workgroup writes its rows of an output, of each a tile of the first of dims.
+func (k *deltaKernel) cover(arg string, rows int, dims, tile []int) plans.Cover {
+	c := plans.Cover{Arg: arg, Dims: []int{rows}, Tile: []int{rows / k.runs()}, Axis: []int{1}}
+	if k.every > 0 { // every so many rows
+		c.Dims, c.Tile, c.Axis = []int{rows / k.every, k.every}, []int{rows / k.every, 1}, []int{-1, 1}
+	}
+	c.Dims, c.Tile, c.Axis = append(c.Dims, dims...), append(c.Tile, tile...), append(c.Axis, 0)
+	for len(c.Axis) < len(c.Dims) {
+		c.Axis = append(c.Axis, -1)
+	}
+	return c
 }
 
 // ringWidth is the channels of the ring, and ringTile those that a workgroup writes.

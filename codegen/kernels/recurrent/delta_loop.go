@@ -63,6 +63,10 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.inputs = b.Shared(lane.F32x4, k.block()*3*k.headDim/4)
 		r.results = b.Shared(lane.F32x4, k.block()*k.width()/4)
 		r.tokens = b.Shared(lane.F32x2, k.block())
+		if k.every > 0 {
+			newDeltaTurns(r).run()
+			return
+		}
 		if k.asks {
 			r.askFor()
 			r.loadConstants()
@@ -179,11 +183,11 @@ func (r *deltaRun) column(c int) kernel.Value {
 	return r.b.Add(r.mine, c*r.teams())
 }
 
-// eachState calls do for the accesses to the state that are this lane's: access p
+// eachState calls do for the accesses to the state of a slot that are this lane's: access p
 // of column c, and its place in the state.
-func (r *deltaRun) eachState(do func(c, p int, at kernel.Value)) {
+func (r *deltaRun) eachState(slot kernel.Value, do func(c, p int, at kernel.Value)) {
 	b, row := r.b, r.headDim/4
-	head := b.Mul(b.Add(b.Mul(r.slot, r.heads), r.head), r.headDim*row)
+	head := b.Mul(b.Add(b.Mul(slot, r.heads), r.head), r.headDim*row)
 	for c := range r.state {
 		column := b.Add(b.Mul(r.part, r.width()), r.column(c))
 		for p := range r.held() {
@@ -196,14 +200,14 @@ func (r *deltaRun) eachState(do func(c, p int, at kernel.Value)) {
 func (r *deltaRun) loadState() {
 	b := r.b
 	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, r.row), 0), 4)
-	r.eachState(func(c, _ int, at kernel.Value) {
+	r.eachState(r.slot, func(c, _ int, at kernel.Value) {
 		s := b.Select(begun, r.stateBuffer.Load(lane.F32x4, at), 0)
 		r.state[c] = append(r.state[c], b.Var(lane.F32x4, s))
 	})
 }
 
 func (r *deltaRun) storeState() {
-	r.eachState(func(c, p int, at kernel.Value) { r.stateBuffer.Store(at, r.state[c][p].Get()) })
+	r.eachState(r.slot, func(c, p int, at kernel.Value) { r.stateBuffer.Store(at, r.state[c][p].Get()) })
 }
 
 // writeRing copies this workgroup's channels of its rows into the ring.
@@ -219,19 +223,26 @@ func (r *deltaRun) writeRing() {
 	})
 }
 
-// keepRow loads this workgroup's channels of the one row, and returns what writes them into the ring, for which nothing
-// in the dispatch waits.
+// keepRow loads this workgroup's channels of the row, and returns what writes them into the ring, for which nothing in
+// the dispatch waits.
 func (r *deltaRun) keepRow() (write func()) {
 	if r.write == nil {
 		return func() {}
 	}
 	b, c := r.b, r.conv
 	at := b.Mod(c.pos.Load(kernel.U32, r.row), c.depth)
+	if r.every > 0 {
+		at = b.Add(b.Mul(r.slot, c.depth), at)
+	}
 	var stores []func()
 	for j := range r.ringAccesses() {
 		i := b.Add(b.LocalID(), j*r.lanes())
 		channel := b.Add(b.Mul(r.group, r.ringPart), i)
-		v := c.x.Load(kernel.F32, b.Min(channel, b.Sub(c.width, 1)))
+		from := b.Min(channel, b.Sub(c.width, 1))
+		if r.every > 0 {
+			from = b.Add(b.Mul(r.row, c.width), from)
+		}
+		v := c.x.Load(kernel.F32, from)
 		stores = append(stores, func() {
 			b.If(b.And(b.Lt(i, r.ringPart), b.Lt(channel, c.width)), func() { c.ring.Store(b.Add(b.Mul(at, c.width), channel), v) })
 		})
@@ -249,6 +260,7 @@ func (r *deltaRun) prepared() int { return site.CeilDiv(r.block()*3*r.headDim, r
 // startFetch fetches the first block.
 func (r *deltaRun) startFetch() {
 	b := r.b
+	r.fetched = nil
 	for range r.prepared() {
 		r.fetched = append(r.fetched, b.Var(kernel.F32, 0))
 	}

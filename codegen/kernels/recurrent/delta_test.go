@@ -203,3 +203,23 @@ func TestDeltaChunked(t *testing.T) {
 func TestDeltaOfManySequences(t *testing.T) {
 	kerneltest.DeltaTest("", "mod", 128, 2, 4, kerneltest.Case{Ctx: 96, Slots: 2, Rows: 16}).CheckSequences(t)
 }
+
+// TestDeltaTurns runs steps of many sequences, in which workgroups take several rows in turn, as they are through CUDA,
+// in the interpreter.
+func TestDeltaTurns(t *testing.T) {
+	on := kerneltest.Lookup(t, "sm_90-cuda")
+	for _, c := range []kerneltest.Case{
+		kerneltest.DeltaTest(kerneltest.DeltaAll, "mod", 128, 1, 2, kerneltest.Case{Ctx: 64, Slots: 6, Rows: 16, RunRows: 8, N: 14,
+			Pos: []int{3, 40, 41, 42, 0, 1, 5, 6, 7, 8, 9, 10, 11, 12}, Slot: []int{4, 1, 1, 1, 0, 0, 5, 5, 5, 5, 5, 5, 5, 5}}),
+		kerneltest.DeltaTest(kerneltest.DeltaAll, "div", 64, 1, 3, kerneltest.Case{Ctx: 64, Slots: 16, Rows: 16, RunRows: 8, N: 9,
+			Pos: []int{0, 7, 16, 2, 0, 30, 31, 1, 5}, Slot: []int{3, 2, 15, 0, 1, 7, 7, 9, 8}}),
+		kerneltest.DeltaTest("norm decay", "mod", 64, 1, 1, kerneltest.Case{Ctx: 64, Slots: 4, Rows: 16, RunRows: 8, N: 3, Pos: []int{3, 0, 1}, Slot: []int{1, 0, 0}}),
+	} {
+		narrow := *on
+		narrow.Units = 2 // so that there are turns
+		if list := c.Candidates(t, c.Site(t, &narrow)); !strings.Contains(list[0].Kernel, " every=") {
+			t.Errorf("%s: %s", c.Group, list[0].Kernel)
+		}
+		c.RunOn(t, &narrow)
+	}
+}
