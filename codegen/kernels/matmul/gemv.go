@@ -38,6 +38,8 @@ type gemv struct {
 	timed bool
 	// early: no lane has more than one result, and loads what is added to it before the products.
 	early bool
+	// ahead: each lane loads its first weights before x, for which it may have to wait.
+	ahead bool
 	brief bool // target.Target.Brief
 	// aside: it shares a dispatch with another kernel, and waits for the dispatch before at the latest in front of its
 	// stores.
@@ -95,10 +97,16 @@ func floatWithFixed(p *ir.Program, weight *ir.Value) bool {
 	return false
 }
 
-// gemvChunks returns the shapes of such a group: a workgroup has one row, whose elements all lanes load at once, since
-// few workgroups have all of the work.
+// gemvChunks returns the shapes of such a group. Of few columns a workgroup has one row, whose elements all lanes load
+// at once, since few workgroups have all of the work. Of many it has more of both: a column that is loaded for each row
+// comes from the L2 cache as often.
 func gemvChunks(g *linearGroup, t *target.Target) (list []gemv) {
 	for _, k := range gemvShapes(g, t) {
+		if wide := k; len(list) == 0 && g.rows > target.DecodeRows && g.rows%target.DecodeRows == 0 {
+			wide.batch, wide.tile, wide.teams = chunkRows, chunkRows, 0
+			wide.finish(t)
+			list = append(list, wide)
+		}
 		k.batch, k.tile = 1, 1
 		k.finish(t)
 		if k.teams == 0 && !slices.ContainsFunc(list, func(o gemv) bool { return o.subgroups == k.subgroups && o.columns == k.columns }) {
@@ -107,6 +115,9 @@ func gemvChunks(g *linearGroup, t *target.Target) (list []gemv) {
 	}
 	return list
 }
+
+// chunkRows is the rows that a lane multiplies with all of many columns.
+const chunkRows = 4
 
 // chunked reports whether a group in fixed point has no projection in fixed point: see inChunks.
 func (k gemv) chunked() bool {
@@ -136,6 +147,9 @@ const (
 	longSum = 48
 	// gemvSums bounds the sums of a lane.
 	gemvSums = 48
+	// tiledLanes is the lanes of a unit that run at once where each has many columns. Of more workgroups each takes
+	// more rows, so that all do.
+	tiledLanes = 384
 )
 
 // gemvShapes returns shapes, best guess first: with the subgroups that share chooses and
@@ -171,6 +185,7 @@ func gemvShapes(g *linearGroup, t *target.Target) []gemv {
 
 // finish sets what follows from the rest of a shape.
 func (k *gemv) finish(t *target.Target) {
+	k.ahead = t.Thresholds.LoadsEarly && k.loadsAhead()
 	k.early = k.resident && k.adds() && k.tile*k.columns <= k.lanes()
 	k.barrier = k.fixed != nil && k.teams == 0 && k.subgroups <= t.Thresholds.BarrierSubgroups
 }
@@ -198,6 +213,9 @@ func (k gemv) sized(t *target.Target) []gemv {
 		}
 	}
 	most := max(1, min(4, gemvSums/(k.columns*matrices)))
+	if t.Thresholds.LoadsEarly && k.tiled() && k.fixed == nil && matrices == 1 && k.tiles(most)*(k.rows/k.columns)*k.subgroups*t.Wave > t.Units*tiledLanes {
+		most *= 2
+	}
 	k.batch = most
 	tile := k.batch
 	if k.resident {
@@ -423,7 +441,10 @@ func (k gemv) name() string {
 	if k.fixed == nil && k.tiled() {
 		words = append(words, "tiled")
 	}
-	if k.resident {
+	if k.ahead {
+		words = append(words, fmt.Sprintf("ahead %d", k.units(k.projects[0])))
+	}
+	if k.resident || k.chunked() {
 		units := "x"
 		for _, p := range k.projects {
 			units += fmt.Sprintf(" %d", k.units(p))

@@ -68,8 +68,8 @@ const (
 	chunkUnits = 16
 )
 
-// loop goes through the rows of a projection that reads x as it is, one at a time and in a
-// loop: registers for its elements of x would allow fewer lanes.
+// loop goes through the rows of a projection that reads x as it is, in a loop: registers for its elements of x would
+// allow fewer lanes. Beside others in fixed point it takes one at a time.
 func (r *gemvRun) loop() {
 	b, n := r.b, r.together(r.p.spec)
 	r.startResiduals()
@@ -78,25 +78,34 @@ func (r *gemvRun) loop() {
 	}
 	f := r.p.matrices[0].Format
 	units := b.Div(r.a.k, f.Unit)
-	most := floatUnits
+	most, batch := floatUnits, r.batch
 	if r.chunked() {
 		most = chunkUnits
+	} else {
+		r.batch = 1
 	}
 	atOnce := max(1, min(n, most/r.columns))
-	batch := r.batch
-	r.batch = 1
-	b.For(b.Add(r.from, r.team), r.end, max(1, r.teams), func(row kernel.Value) {
+	b.For(b.Add(r.from, b.Mul(r.team, r.batch)), r.end, r.batch*max(1, r.teams), func(row kernel.Value) {
 		t := &gemvTile{b: b, a: r.a, p: r.p, columns: r.starts}
 		pass := r.p.spec.passes()[0]
-		var sums [][][]kernel.Value // by matrix, column, chunk
+		var sums [][]kernel.Value // by matrix, row, column: of the chunks
 		for j := range pass {
-			t.rows = append(t.rows, []kernel.Value{r.row(j, row)})
-			sums = append(sums, make([][]kernel.Value, r.columns))
+			var rows []kernel.Value
+			for i := range r.batch {
+				rows = append(rows, r.row(j, b.Add(row, i)))
+			}
+			t.rows = append(t.rows, rows)
+		}
+		for range len(pass) * r.batch * r.columns {
+			sums = append(sums, nil)
 		}
 		for chunk := range r.units(r.p.spec) / n {
 			t.sums = nil
 			for range pass {
-				t.sums = append(t.sums, [][]*kernel.Var{r.vars()})
+				t.sums = append(t.sums, nil)
+				for range r.batch {
+					t.sums[len(t.sums)-1] = append(t.sums[len(t.sums)-1], r.vars())
+				}
 			}
 			b.ForRolled(0, n, atOnce, func(first kernel.Value) {
 				var at []kernel.Value
@@ -113,17 +122,11 @@ func (r *gemvRun) loop() {
 					t.unit(u, loaded[j], pass, false)
 				}
 			})
-			for m := range pass {
-				for c, s := range t.sums[m][0] {
-					sums[m][c] = append(sums[m][c], s.Get())
-				}
+			for i, s := range slices.Concat(slices.Concat(t.sums...)...) {
+				sums[i] = append(sums[i], s.Get())
 			}
 		}
-		var list []kernel.Value
-		for _, of := range sums {
-			list = append(list, slices.Concat(of...)...)
-		}
-		r.reduce(list, row)
+		r.reduce(slices.Concat(sums...), row)
 	})
 	r.batch = batch
 }
@@ -340,16 +343,20 @@ func (r *gemvRun) sumSquares() {
 		sum := lane.Sum(b, squareOf(b, v), 1, r.wave)
 		b.If(b.SubgroupElect(), func() { r.squares.Store(b.Add(b.Div(i, r.wave), c*r.squareGroups()), sum) })
 	}
-	if r.chunked() && r.squareGroups()%r.subgroups == 0 { // a workgroup has a row: there is time for nothing that waits for loads twice
-		var at, loaded []kernel.Value
-		for turn := range r.squareGroups() / r.subgroups {
-			at = append(at, b.Add(r.member, turn*r.subgroups*r.wave))
-			for c := range r.columns {
-				loaded = append(loaded, load(c, at[turn]))
+	if n := r.squareGroups() / r.subgroups; r.chunked() && r.squareGroups()%r.subgroups == 0 { // there is time for nothing that waits for loads twice
+		most := max(1, r.wave/n) // columns, of which a lane gets one sum
+		for first := 0; first < r.columns; first += most {
+			columns := min(most, r.columns-first)
+			var squares []kernel.Value
+			for turn := range n {
+				for c := range columns {
+					squares = append(squares, squareOf(b, load(first+c, b.Add(r.member, turn*r.subgroups*r.wave))))
+				}
 			}
-		}
-		for n, v := range loaded {
-			add(n%r.columns, at[n/r.columns], v)
+			r.transpose(squares, masks(1, r.wave), func(i, sum kernel.Value) {
+				group := b.Add(r.subgroup, b.Mul(b.Div(i, columns), r.subgroups))
+				r.squares.Store(b.Add(group, b.Mul(b.Add(b.Mod(i, columns), first), r.squareGroups())), sum)
+			})
 		}
 		return
 	}

@@ -1,6 +1,8 @@
 package matmul
 
 import (
+	"slices"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
@@ -74,7 +76,11 @@ type gemvRun struct {
 // stream goes through x for every batch.
 func (r *gemvRun) stream() {
 	b, p := r.b, r.p
-	b.For(r.from, r.end, r.batch, func(n kernel.Value) {
+	each := func(do func(n kernel.Value)) { b.For(r.from, r.end, r.batch, do) }
+	if r.ahead {
+		each = func(do func(n kernel.Value)) { do(r.from) }
+	}
+	each(func(n kernel.Value) {
 		t := &gemvTile{b: b, a: r.a, p: p, columns: r.starts, squares: r.vars()}
 		for j := range p.matrices {
 			var rows []kernel.Value
@@ -86,6 +92,10 @@ func (r *gemvRun) stream() {
 			t.rows, t.sums = append(t.rows, rows), append(t.sums, sums)
 		}
 		for i, pass := range p.spec.passes() {
+			if r.ahead {
+				t.unitsAhead(r.units(p.spec), max(1, aheadRows/r.batch), r.unit, pass)
+				continue
+			}
 			units := b.Div(r.a.k, p.matrices[pass[0]].Format.Unit)
 			b.For(b.LocalID(), units, r.wave*r.subgroups, func(u kernel.Value) {
 				if f := p.matrices[pass[0]].Format; f.DecodeOne != nil && r.columns >= loopColumns {
@@ -111,6 +121,16 @@ func (r *gemvRun) stream() {
 		r.reduceSquares(squares)
 	})
 }
+
+// loadsAhead reports whether a workgroup of a wide step has one batch of a few units a lane.
+func (k gemv) loadsAhead() bool {
+	return k.tiled() && k.fixed == nil && k.batch == k.tile && !slices.ContainsFunc(k.projects, func(p *projection) bool {
+		return len(p.passes()) > 1 || !k.exact(p) || k.units(p) > aheadUnits || p.unit() > 4
+	})
+}
+
+// aheadUnits is the most units of a lane then, of 4 elements, aheadRows is how many units of rows it loads ahead.
+const aheadUnits, aheadRows = 4, 16
 
 // vars returns a sum for every column.
 func (r *gemvRun) vars() []*kernel.Var {

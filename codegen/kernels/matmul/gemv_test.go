@@ -140,8 +140,9 @@ func TestGemvChunks(t *testing.T) {
 			out := one.fixedGroup(d, k)
 			best := one.candidates(&on, out...)[0]
 			want := one.bits(best, 1, out...)[out[0]]
-			for _, rows := range []int{2, 4, 8} {
+			for _, rows := range []int{2, 4, 8, 16} {
 				w := newWork(t, rows, rows)
+				w.f.Class = ir.ExactStep
 				y := w.fixedGroup(d, k)[0]
 				candidates := func() []kernels.Candidate { return kerneltest.Different(w.candidates(&on, y)) }
 				all := w.ops
@@ -329,5 +330,45 @@ func TestGemvScaled(t *testing.T) {
 		c.Run(t)
 		c.RunOn(t, kerneltest.Lookup(t, "sm_90-cuda"))
 		c.CheckBuild(t)
+	}
+}
+
+// TestGemvAhead has wide steps of projections in float32, of which lanes load the first weights before x: each row has
+// the bits that it has in a step of few rows, with as many subgroups.
+func TestGemvAhead(t *testing.T) {
+	on := kerneltest.WithWave(t, 32)
+	on.Thresholds.LoadsEarly = true
+	for _, normed := range []bool{false, true} {
+		make := func(rows int) (*work, *ir.Value) {
+			w := newWork(t, rows, rows)
+			w.f.Class = ir.ExactStep
+			weights, gain := w.matrix(ir.F32, 7, 2048), w.weight("gain", ir.F32, 2048)
+			x := w.rows(ir.T, 2048)
+			if normed {
+				x = w.op("rmsnorm", ir.Attrs{{Name: "eps", Value: 1e-6}, {Name: "group", Value: int64(2048)}}, x, gain)
+			}
+			return w, w.op("linear", nil, x, weights)
+		}
+		want := map[string][]byte{}
+		few, y := make(8)
+		for _, c := range kerneltest.Different(few.candidates(on, y)) {
+			if _, ok := want[c.Order]; !ok {
+				want[c.Order] = few.bits(c, 8, y)[y]
+			}
+		}
+		found := 0
+		many, y := make(16)
+		for _, c := range kerneltest.Different(many.candidates(on, y)) {
+			if !strings.Contains(c.Kernel, "tiled ahead 4") {
+				continue
+			}
+			found++
+			if have := many.bits(c, 16, y)[y]; want[c.Order] == nil || !bytes.Equal(have[:len(want[c.Order])], want[c.Order]) {
+				t.Errorf("norm %t: %s has other bits than 8 rows", normed, c.Kernel)
+			}
+		}
+		if found == 0 {
+			t.Errorf("norm %t: no candidate loads weights ahead", normed)
+		}
 	}
 }

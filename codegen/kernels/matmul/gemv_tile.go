@@ -42,6 +42,17 @@ func (t *gemvTile) unit(u kernel.Value, loaded [][][]weight.Run, pass []int, fir
 	}
 }
 
+// unitsAhead is load and unit of all of a lane's n units. So many are loaded before the first is needed.
+func (t *gemvTile) unitsAhead(n, ahead int, at func(j int) kernel.Value, pass []int) {
+	var loaded [][][][]weight.Run
+	for j := range n {
+		for len(loaded) < min(n, j+ahead) {
+			loaded = append(loaded, t.load(at(len(loaded)), pass))
+		}
+		t.unit(at(j), loaded[j], pass, true)
+	}
+}
+
 // unitInLoop is load and unit with a loop over the runs. Less code is faster where
 // there are many columns: a workgroup passes through it once only.
 func (t *gemvTile) unitInLoop(u kernel.Value, pass []int, first bool) {
