@@ -1,15 +1,18 @@
 package passes
 
-import "github.com/zincc-dev/zincc/ir"
+import (
+	"slices"
+
+	"github.com/zincc-dev/zincc/ir"
+)
 
 // turnWork is the least work of the larger one of two projections that take turns, in products of all rows: 4 rows of
 // the 27B have 3.4e8 and gain 1.3 %, 8 of the 35B, which were not measured, 2.0e8.
 const turnWork = 1 << 28
 
-// inTurn gives two projections that share a stage of few rows a stage each, the one with float32 weights first, if the
-// other one has weights of a few bits (see apartRows). Side by side they begin when all before has ended, and what
-// follows begins when both have. In turn each begins while the one before it runs, and the smaller one has the units
-// while weights come for the larger one (docs/lab/hybrids.md).
+// inTurn gives two groups that share a stage a stage each, where they are projections that take turns. Side by side
+// they begin when all before has ended, and what follows begins when both have. In turn each begins while the one
+// before it runs, and the smaller one has the units while weights come for the larger one (docs/lab/hybrids.md).
 func inTurn(f *ir.Func) {
 	added := 0
 	for i := 0; i < len(f.Groups); {
@@ -22,19 +25,41 @@ func inTurn(f *ir.Func) {
 			g.Stage += added
 		}
 		if n == 2 {
-			small, large := step[0], step[1]
-			if _, precise := projected(f, large); precise {
-				small, large = large, small
-			}
-			_, precise := projected(f, small)
-			if work, other := projected(f, large); precise && !other && work >= turnWork {
-				step[0], step[1] = small, large
-				large.Stage++
+			if second := takesTurns(f, step[0], step[1]); second != nil {
+				if second == step[0] {
+					step[0], step[1] = step[1], step[0]
+				}
+				second.Stage++
 				added++
 			}
 		}
 		i += n
 	}
+}
+
+// takesTurns returns which of two groups comes second: that of much work with weights of a few bits, where the other
+// has float32 weights (see apartRows), or that of experts in steps of more rows than a sequence has; nil if they do not
+// take turns.
+func takesTurns(f *ir.Func, a, b *ir.Group) *ir.Group {
+	for _, two := range [][2]*ir.Group{{a, b}, {b, a}} {
+		small, large := two[0], two[1]
+		if hasExperts(large) && !hasExperts(small) && f.Rows > f.Run {
+			if products, _ := projected(f, small); products > 0 {
+				return large
+			}
+		}
+		if _, precise := projected(f, small); precise {
+			if work, other := projected(f, large); !other && work >= turnWork {
+				return large
+			}
+		}
+	}
+	return nil
+}
+
+// hasExperts reports whether a group projects by experts.
+func hasExperts(g *ir.Group) bool {
+	return slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "expert_linear" })
 }
 
 // projected returns the products of a group's linear ops, and whether it has some, all with float32 weights.

@@ -61,3 +61,42 @@ func TestInTurn(t *testing.T) {
 		})
 	}
 }
+
+// TestExpertsTakeTurns holds that a projection comes a stage before one of experts in steps of more rows than a
+// sequence has, whichever is first in the program, and beside it in others.
+func TestExpertsTakeTurns(t *testing.T) {
+	for _, c := range []struct {
+		rows  int
+		first bool  // the experts
+		want  []int // stages of the two by their place in the program
+	}{{16, false, []int{0, 1}}, {16, true, []int{1, 0}}, {8, true, []int{0, 0}}} {
+		p := &ir.Program{Ctx: 8, Slots: 1, Stage: ir.Schedule}
+		x, ids := p.AddGlobal("x", ir.Step, ir.MakeType(ir.F32, ir.T, 64)), p.AddGlobal("ids", ir.Step, ir.MakeType(ir.I32, ir.T, 2))
+		one, many := p.AddGlobal("one", ir.Weight, ir.MakeType(ir.Q8_0, 32, 64)), p.AddGlobal("many", ir.Weight, ir.MakeType(ir.Q4_0, 4, 32, 64))
+		f := &ir.Func{Name: fmt.Sprint("decode/", c.rows), Rows: c.rows, Run: 8, Class: ir.ExactStep}
+		p.Funcs = []*ir.Func{f}
+		b := ir.NewBuilder(f)
+		project := func() {
+			if _, err := b.Op("linear", nil, x, one); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !c.first {
+			project()
+		}
+		if _, err := b.Op("expert_linear", ir.Attrs{{Name: "first", Value: int64(0)}, {Name: "rows", Value: int64(32)}}, x, many, ids); err != nil {
+			t.Fatal(err)
+		}
+		if c.first {
+			project()
+		}
+		groups := append([]*ir.Group(nil), f.Groups...)
+		assignStages(f)
+		inTurn(f)
+		for i, g := range groups {
+			if g.Stage != c.want[i] {
+				t.Errorf("%d rows, experts first %t: group %d has stage %d, want %d", c.rows, c.first, i, g.Stage, c.want[i])
+			}
+		}
+	}
+}
