@@ -104,7 +104,7 @@ func (x *pooledX) put(i kernel.Value, octets []kernel.Value) {
 	b := x.b
 	at := x.buffer(i)
 	for j, item := range x.items {
-		store := func() { x.shared.Store(b.Add(item.to, at), weight.OctetOf(b, octets[j])) }
+		store := func() { x.shared.Store(b.Add(item.to, at), weight.FragmentOctet(b, octets[j])) }
 		if item.exists != nil {
 			b.If(*item.exists, store)
 		} else {

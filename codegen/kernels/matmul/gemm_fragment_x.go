@@ -35,7 +35,7 @@ func (x *keptX) start(block kernel.Value) {
 	for _, iteration := range x.octets { // all is loaded before any of it is waited for
 		for _, rows := range iteration {
 			for c := range rows {
-				rows[c] = weight.OctetOf(b, rows[c])
+				rows[c] = weight.FragmentOctet(b, rows[c])
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func (x *stagedX) octet(block fragmentAt, p, o int) func(rows int) kernel.Value 
 	if o == 0 {
 		// All lanes are through with what was here: since then there was an iteration with a barrier.
 		for j, i := range x.items {
-			x.shared.Store(b.Add(at, i.to), weight.OctetOf(b, x.held[j].Get()))
+			x.shared.Store(b.Add(at, i.to), weight.FragmentOctet(b, x.held[j].Get()))
 		}
 		sets(x.held, x.fetch(block.after(p)))
 		b.SubgroupBarrier()

@@ -1,6 +1,7 @@
 package matmul_test
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"testing"
@@ -63,6 +64,31 @@ func TestOctets(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestOctetsAgree: gemm_coop, which multiplies scales in f32 and rounds them, and gemm_fragment have the same f16 of
+// weights.
+func TestOctetsAgree(t *testing.T) {
+	const rows, cols = 3, 512
+	for _, d := range []ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0, ir.Q4_0} {
+		w := newWork(t, 1, 1)
+		m, of := w.matrix(d, rows, cols), weight.FormatOf(kerneltest.Lookup(t, "sm_90-cuda"), d, cols)
+		var got [2][]byte
+		for i, build := range []func(w *weight.Format, rows, cols int) (*kernel.Func, error){coopOctets, fragmentOctets} {
+			y := &ir.Value{ID: 1, Type: ir.MakeType(ir.F16, rows, cols), Offset: -1}
+			c := kernels.Candidate{
+				Kernel:   fmt.Sprintf("octets %d %s", i, d),
+				Build:    func() (*kernel.Func, error) { return build(of, rows, cols) },
+				Consts:   []ir.Const{{Name: "rows", Value: rows}, {Name: "cols", Value: cols}},
+				Grid:     [3]int{rows, 1, 1},
+				Operands: []kernels.Operand{{Name: "w", Value: m, Access: kernel.Read}, {Name: "y", Value: y, Access: kernel.Write}},
+			}
+			got[i] = kerneltest.Launch(t, c, w.sizes, w.data)[y]
+		}
+		if !bytes.Equal(got[0], got[1]) {
+			t.Errorf("%s: octets differ", d)
 		}
 	}
 }

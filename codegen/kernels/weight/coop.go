@@ -80,7 +80,10 @@ func OctetOf(b *kernel.Builder, w kernel.Value) kernel.Value {
 }
 
 // Half2 is a pair of the same f16.
-func Half2(x float32) uint32 { return uint32(gguf.F32ToF16(x)) * 0x00010001 }
+func Half2(x float32) uint32 { return Halves(x, x) }
+
+// Halves is a pair of f16, the first in the lower half.
+func Halves(x, y float32) uint32 { return uint32(gguf.F32ToF16(x)) | uint32(gguf.F32ToF16(y))<<16 }
 
 // halfPair returns x twice as f16.
 func halfPair(b *kernel.Builder, x kernel.Value) kernel.Value { return b.PackHalf(b.Splat(x, 2)) }

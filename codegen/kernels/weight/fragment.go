@@ -67,6 +67,16 @@ func (d Sharing) Place(b *kernel.Builder, octet kernel.Value) (laneID, o kernel.
 	return b.Or(bit(d.Lanes[0], 0), bit(d.Lanes[1], 1)), b.Or(bit(d.O[0], 0), bit(d.O[1], 1), bit(d.Iteration, 2))
 }
 
+// FragmentOctet is OctetOf of what lanes hold, by an instruction a word.
+func FragmentOctet(b *kernel.Builder, w kernel.Value) kernel.Value {
+	var v []kernel.Operand
+	for i := 0; i < 4; i += 2 {
+		lower, upper := b.PairHalves(b.Elem(w, i), b.Elem(w, i+1))
+		v = append(v, lower, upper)
+	}
+	return b.Vec(v...)
+}
+
 // fragmentWide reads elements of 16 bits.
 func fragmentWide(octet func(b *kernel.Builder, w kernel.Value) kernel.Value) func(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentItem {
 	return func(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentItem {
@@ -87,12 +97,17 @@ func octetOfBrains(b *kernel.Builder, w kernel.Value) kernel.Value {
 	return octet(b, brains(b, b.Elem(w, 0), b.Elem(w, 1)), brains(b, b.Elem(w, 2), b.Elem(w, 3)))
 }
 
-// pairScales returns scales and offsets of the two sub-blocks that the lane shares in iteration p,
-// as pairs of f16, from a super-block's header: see subWords.
-func pairScales(b *kernel.Builder, header, laneID kernel.Value, p int) []kernel.Value {
+// pairScales returns scales and offsets of the two sub-blocks that the lane shares in iteration p, each twice as f16,
+// from a super-block's header: see subWords. The 6 bits of a scale and of a minimum are put into the mantissa of 1024,
+// where they are exact, and are multiplied by d and dmin together, which rounds once.
+func (d *CoopDecoder) pairScales(header, laneID kernel.Value, p int) []kernel.Value {
+	both := subWords(d.Builder, header, d.Shr(laneID, 1))[p]
 	var list []kernel.Value
-	for _, s := range subTerms(b, header, subWords(b, header, b.Shr(laneID, 1))[p]) {
-		list = append(list, halfPair(b, s.Scale), halfPair(b, s.Offset))
+	for _, w := range []kernel.Value{both, d.Shr(both, 8)} {
+		terms := d.FMAHalf(d.Or(d.And(w, 0x003f003f), d.magic), Halves(1, -1), Halves(-1024, 1024))
+		terms = d.FMAHalf(terms, d.Elem(header, 0), 0)
+		scale, offset := d.PairHalves(terms, terms)
+		list = append(list, scale, offset)
 	}
 	return list
 }
@@ -107,17 +122,6 @@ func subWords(b *kernel.Builder, header, i kernel.Value) [2]kernel.Value {
 	return [2]kernel.Value{b.And(both, 0x3f3f3f3f), b.Or(lows, b.And(b.Shr(both, 2), 0x30303030))}
 }
 
-// subTerms returns the scales and offsets of a pair of sub-blocks, given such a word.
-func subTerms(b *kernel.Builder, header, word kernel.Value) (terms [2]DotScale) {
-	of := fields(b, word, 0, 8)
-	d := b.UnpackHalf(b.Elem(header, 0))
-	scale, negMin := b.Mul(b.Elem(d, 0), 1/fieldUnit), b.Mul(b.Elem(d, 1), -1/fieldUnit)
-	for j := range terms {
-		terms[j] = DotScale{b.Mul(scale, b.Elem(of, j)), b.Mul(negMin, b.Elem(of, 2+j))}
-	}
-	return
-}
-
 // fragmentQ4K reads raw blocks of 9 vec4: see coopQ4K.
 func fragmentQ4K(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentItem {
 	first := d.Mul(row, d.Div(m.Cols, 256))
@@ -127,7 +131,7 @@ func fragmentQ4K(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentIte
 		Load: func(block kernel.Value, p int) []kernel.Value {
 			return []kernel.Value{d.load(m.Buf, lane.U32x4, d.Add(at(block), laneID, 1+4*p))}
 		},
-		Scales: func(head []kernel.Value, p int) []kernel.Value { return pairScales(d.Builder, head[0], laneID, p) },
+		Scales: func(head []kernel.Value, p int) []kernel.Value { return d.pairScales(head[0], laneID, p) },
 		Octet: func(s, loaded []kernel.Value, o int) kernel.Value {
 			high := o / 2
 			return d.codes(elems2(d.Builder, loaded[0], o%2), 4*high, 4, 0, s[2*high], s[2*high+1])[0]
@@ -150,7 +154,7 @@ func fragmentQ5K(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentIte
 		Scales: func(head []kernel.Value, p int) []kernel.Value {
 			// Bits 0 and 1 of each byte are ours.
 			fifths := b.Shr(head[1], b.Splat(b.Add(b.And(laneID, 2), 4*p), 4))
-			return append(pairScales(d.Builder, head[0], laneID, p), fifths)
+			return append(d.pairScales(head[0], laneID, p), fifths)
 		},
 		Octet: func(s, loaded []kernel.Value, o int) kernel.Value {
 			var codes []kernel.Value
