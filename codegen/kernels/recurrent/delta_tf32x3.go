@@ -21,7 +21,11 @@ func DeltaTF32x3Candidates(s *site.Site, op *ir.Op) []site.Candidate {
 	if !k.match(s, op) || !k.fits(s.Target) {
 		return nil
 	}
-	return []site.Candidate{k.candidate("delta_tf32x3", "", " tf32", k.kernel)}
+	c := k.candidate("delta_tf32x3", "", " tf32", k.kernel)
+	if s.Target.Curve != nil { // no roofline knows how long chunks wait for each other
+		c.Tiling = &site.Tiling{Name: "chunks", Rows: ir.DeltaChunk}
+	}
+	return []site.Candidate{c}
 }
 
 // deltaTF32x3Kernel is a chunkedRule whose products with the state are made by matrices of TF32: each number is the

@@ -27,6 +27,7 @@ var curve = &device.Curve{
 		"gemm_wide":       wideSeconds,
 		"gemm_float":      floatSeconds,
 		"gemm_lanes":      lanesSeconds,
+		"delta_tf32x3":    deltaSeconds,
 		"expert_coop":     expertCoopSeconds,
 		"expert_fragment": expertFragmentSeconds,
 	},
@@ -182,4 +183,9 @@ func expertFragmentSeconds(t *device.Tiling, rows, units int) float64 {
 	}
 	tiles := t.ExpertTiles(rows) * float64(t.Across)
 	return 1e-6 * (matrixFixed + tiles/float64(units)*us)
+}
+
+// deltaSeconds: chunks wait for each other, of 512 rows as of 2,048.
+func deltaSeconds(t *device.Tiling, rows, _ int) float64 {
+	return 1e-6 * (2 + 0.9*float64(t.Tiles(rows)))
 }
