@@ -34,6 +34,8 @@ type gemmFragment struct {
 	from rowSource
 	wave int
 	most int // rows that are multiplied
+	// ahead: words of the next iteration are on their way to shared memory, not to registers.
+	ahead bool
 	// counts are the counters of the last-block reduction of split-K products, else nil.
 	counts *ir.Value
 }
@@ -55,6 +57,7 @@ func (g *linearGroup) offers(s *site.Site, tiles []fragmentTile, step stepRows) 
 		if !g.hasWorkspace(k.workspaceWidth()) {
 			continue
 		}
+		k.ahead = k.copiesAhead(s)
 		if k.splits > 1 {
 			k.counts = site.Arrivals(s, k.rowTiles()*k.tiles(k.outputsOf()))
 		}
@@ -137,7 +140,11 @@ func (k gemmFragment) product(family, code, shape string, tiling *site.Tiling) p
 }
 
 func (k gemmFragment) candidate() site.Candidate {
-	c := k.product(k.pipe.family, fmt.Sprintf("rows=%s %s", k.rowsKey(), k.name()), k.name(), k.tiling()).candidate()
+	code := fmt.Sprintf("rows=%s %s", k.rowsKey(), k.name())
+	if k.ahead {
+		code += " ahead"
+	}
+	c := k.product(k.pipe.family, code, k.name(), k.tiling()).candidate()
 	for i, p := range k.projects {
 		if p.tile != nil {
 			c.Cover[i] = k.tileCover(i)

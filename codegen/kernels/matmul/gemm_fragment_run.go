@@ -26,6 +26,7 @@ type fragmentRun struct {
 	x       fragmentX
 	// arrivals are of x, where copies bring it; nil elsewhere.
 	arrivals *kernel.Arrivals
+	copied   copiedWords
 	sums     [][]*kernel.Var // by 16 outputs and 8 rows
 }
 
@@ -64,7 +65,8 @@ func (k gemmFragment) emit(b *kernel.Builder, a *linearArgs, series, workgroup k
 	if k.pipe.buffers > 0 {
 		arrivals = b.Arrivals(k.pipe.buffers)
 	}
-	rows := func() { k.emitRows(a, series, workgroup, tile, memory, split, arrivals) }
+	copied := k.declareCopies(b)
+	rows := func() { k.emitRows(a, series, workgroup, tile, memory, split, arrivals, copied) }
 	if !k.pipe.cases {
 		rows()
 		return
@@ -85,11 +87,11 @@ func (k gemmFragment) rowsOf(t *rowTile) kernel.Value {
 }
 
 // emitRows emits the kernel for so many rows.
-func (k gemmFragment) emitRows(a *linearArgs, series, workgroup kernel.Value, tile rowTile, memory *kernel.Array, split *fragmentSplit, arrivals *kernel.Arrivals) {
+func (k gemmFragment) emitRows(a *linearArgs, series, workgroup kernel.Value, tile rowTile, memory *kernel.Array, split *fragmentSplit, arrivals *kernel.Arrivals, copied copiedWords) {
 	b := tile.b
 	a.each(b, workgroup, func(p *projectArgs, at kernel.Value) {
 		tile.p = p
-		t := &fragmentRun{gemmFragment: k, rowTile: tile, a: a, shared: memory, split: split, arrivals: arrivals, d: weight.NewCoopDecoder(b, tile.rows)}
+		t := &fragmentRun{gemmFragment: k, rowTile: tile, a: a, shared: memory, split: split, arrivals: arrivals, copied: copied, d: weight.NewCoopDecoder(b, tile.rows)}
 		t.sharing = weight.Sharings[p.spec.sharing()]
 		t.group, t.sub = b.Div(b.SubgroupID(), k.across), b.Mod(b.SubgroupID(), k.across)
 		t.place, t.quad = b.Shr(b.SubgroupLane(), 2), b.And(b.SubgroupLane(), 3)
@@ -102,9 +104,14 @@ func (k gemmFragment) emitRows(a *linearArgs, series, workgroup kernel.Value, ti
 // items are the rows of weights whose parts a lane holds: of each 16 outputs of the
 // subgroup two. live is whether they count: if not, all lanes load the same word.
 func (t *fragmentRun) items(col kernel.Value, live *kernel.Value) [][2]weight.FragmentItem {
-	b := t.b
 	d := *t.d
 	d.Live = live
+	return t.itemsBy(col, &d)
+}
+
+// itemsBy are the same, whose words d loads.
+func (t *fragmentRun) itemsBy(col kernel.Value, d *weight.CoopDecoder) [][2]weight.FragmentItem {
+	b := t.b
 	list := make([][2]weight.FragmentItem, t.outputs/fragment.Side)
 	for i := range list {
 		for h := range 2 {
@@ -115,7 +122,7 @@ func (t *fragmentRun) items(col kernel.Value, live *kernel.Value) [][2]weight.Fr
 			if t.direct() { // of a lane, neighbours
 				row = b.Add(col, t.mine, b.Mul(t.place, t.laneOutputs()), n/fragment.Columns%t.laneOutputs())
 			}
-			list[i][h] = w.Format.Fragment.Open(&d, w, t.p.row(b, m, b.Min(row, b.Sub(t.p.width, 1))), t.quad)
+			list[i][h] = w.Format.Fragment.Open(d, w, t.p.row(b, m, b.Min(row, b.Sub(t.p.width, 1))), t.quad)
 		}
 	}
 	return list

@@ -70,29 +70,26 @@ func (x *groupedX) arrive(n kernel.Value) {
 // of the next are made.
 func (t *fragmentRun) runGrouped(series kernel.Value) {
 	b := t.b
-	items := t.items(t.col, nil)
+	w := &groupedWords{fragmentRun: t, items: t.items(t.col, nil)}
 	x := t.groupX()
 	for n := range groupedAhead {
 		x.copy(b.U32(uint32(n)))
 	}
-	first := t.firstBlock()
-	head, held := heads(items, first).held(b), words(items, first, 0).held(b)
+	w.start()
 	t.blocks(series, func(at fragmentAt) {
 		for p := range weight.FragmentIterations {
-			block, q := at.after(p)
 			chunk := b.Add(b.Mul(at.i, weight.FragmentIterations), p)
-			scales, loaded := head.gets().scales(items, p), held.gets()
+			scales, words := w.take(at, p)
 			for o := range 4 {
-				matrices := t.weights(items, scales, loaded, o)
+				matrices := t.weights(w.items, scales, words, o)
 				if o == 0 {
 					x.arrive(chunk)
 				}
 				x.multiply(matrices, chunk, o)
 				if o == 3 {
-					head.sets(heads(items, block))
-					held.sets(words(items, block, q))
+					w.follow(at, p)
 				}
-				b.MatGroupWait(len(items))
+				b.MatGroupWait(len(w.items))
 				if o == 0 {
 					b.If(b.Gt(chunk, 0), func() { // what was multiplied of the chunk before
 						before, _ := x.slot(b.Sub(chunk, 1))

@@ -3,6 +3,7 @@ package matmul_test
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/codegen/kernels"
@@ -27,15 +28,24 @@ func TestTile(t *testing.T) {
 	kerneltest.Assembled(t, list[0])
 }
 
-// TestGemmWgmma computes projections with the interpreter, in all tiles. Of the last tile of rows few are there.
+// TestGemmWgmma computes projections with the interpreter, in all tiles. Of the last tile of rows few are there. Of
+// K-quants words are copied ahead, of q6_k by 8 subgroups alone.
 func TestGemmWgmma(t *testing.T) {
-	for _, d := range kerneltest.Some([]ir.DType{ir.Q4_K, ir.Q6_K, ir.Q8_0}) {
+	ahead := map[ir.DType]int{ir.Q4_K: 2, ir.Q5_K: 2, ir.Q6_K: 1}
+	for _, d := range kerneltest.Some([]ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0}) {
 		t.Run(fmt.Sprint(d), func(t *testing.T) {
 			t.Parallel()
 			w := newWork(t, 256, 230)
 			out := []*ir.Value{w.op("add", nil, w.linear(w.tiled(w.rounded(w.rows(ir.T, 512)), "23 12 13"), d, 132), w.rows(ir.T, 132))}
+			n := 0
 			for _, c := range w.wgmma(2, out...) {
 				w.checkAll(kerneltest.Launch, c, 230, out)
+				if strings.Contains(c.Kernel, " ahead") {
+					n++
+				}
+			}
+			if n != ahead[d] {
+				t.Errorf("%d candidates copy ahead", n)
 			}
 		})
 	}

@@ -44,12 +44,17 @@ type CoopDecoder struct {
 	// Live says whether loaded values count; nil: always. If they do not, loads read
 	// the first word.
 	Live *kernel.Value
+	// Fetch takes the place of loads from buffers; nil: nothing does.
+	Fetch func(buf *kernel.Buffer, t kernel.Type, i kernel.Operand) kernel.Value
 }
 
 // load loads element i of a buffer, as Buffer.Load does.
 func (d *CoopDecoder) load(buf *kernel.Buffer, t kernel.Type, i kernel.Operand) kernel.Value {
 	if d.Live != nil {
 		i = d.Select(*d.Live, i, 0)
+	}
+	if d.Fetch != nil {
+		return d.Fetch(buf, t, i)
 	}
 	return buf.Load(t, i)
 }

@@ -12,7 +12,10 @@ import (
 type FragmentFormat struct {
 	Sharing string // names one of Sharings
 	Loads   int    // vec4 of codes that a lane loads for an iteration, at most
-	Open    func(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentItem
+	// Ahead is what a lane loads for an iteration and its head, vec4 and words, where copies to shared memory that are
+	// on their way meanwhile gained time; zero elsewhere.
+	Ahead [2]int
+	Open  func(d *CoopDecoder, m Matrix, row, laneID kernel.Value) FragmentItem
 }
 
 // Sharing says which elements of a block the lanes get. It maps each bit of an octet's number in

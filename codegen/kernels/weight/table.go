@@ -66,7 +66,7 @@ var layouts = []*Layout{
 		},
 		Bytes:    &DotFormat{Super: true, Stride: 32, Offset: true, Words: []kernel.Type{lane.U32x4, lane.U32x4}, Fetch: fetchDotQ4K, Decode: decodeDotQ4K},
 		Copy:     &CoopFormat{Items: 2, Run: 2, Stride: 4, Span: 4, Open: coopQ4K},
-		Fragment: &FragmentFormat{Sharing: "pairs", Loads: 1, Open: fragmentQ4K},
+		Fragment: &FragmentFormat{Sharing: "pairs", Loads: 1, Ahead: [2]int{2, 0}, Open: fragmentQ4K},
 		Fixed:    &FixedFormat{Super: true, Largest: 15, Offset: true, Exponents: [2]int{Subnormal, Subnormal + 4}, Spans: []int{9}, Open: fixedQ4K},
 	},
 	{
@@ -76,7 +76,7 @@ var layouts = []*Layout{
 		},
 		Bytes:    &DotFormat{Super: true, Stride: 32, Offset: true, Words: []kernel.Type{lane.U32x4, lane.U32x4, lane.U32x4}, Fetch: fetchDotQ5K, Decode: decodeDotQ5K},
 		Copy:     &CoopFormat{Items: 2, Run: 2, Stride: 4, Span: 4, Open: coopQ5K},
-		Fragment: &FragmentFormat{Sharing: "pairs", Loads: 1, Open: fragmentQ5K},
+		Fragment: &FragmentFormat{Sharing: "pairs", Loads: 1, Ahead: [2]int{3, 0}, Open: fragmentQ5K},
 		Fixed:    &FixedFormat{Super: true, Largest: 31, Offset: true, Exponents: [2]int{Subnormal, Subnormal}, Spans: []int{11}, Open: fixedQ5K},
 	},
 	{
@@ -86,7 +86,7 @@ var layouts = []*Layout{
 		},
 		Bytes:    &DotFormat{Super: true, Stride: 64, Offset: true, Bias: 32, Fine: true, Words: []kernel.Type{lane.U32x4, lane.U32x4, lane.U32x2, kernel.U32}, Fetch: fetchDotQ6K, Decode: decodeDotQ6K},
 		Copy:     &CoopFormat{Items: 4, Run: 2, Span: 4, Open: coopQ6K},
-		Fragment: &FragmentFormat{Sharing: "halves", Loads: 2, Open: fragmentQ6K},
+		Fragment: &FragmentFormat{Sharing: "halves", Loads: 2, Ahead: [2]int{3, 1}, Open: fragmentQ6K},
 		Fixed:    &FixedFormat{Super: true, Largest: 63, Apart: true, Fine: true, Offset: true, Bias: 32, Exponents: [2]int{Subnormal, Subnormal}, runs: []int{0, 2, 1, 3, 4, 6, 5, 7}, Spans: []int{8, 4, 1}, Rest: 1, Open: fixedQ6K},
 	},
 	{

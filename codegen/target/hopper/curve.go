@@ -101,8 +101,8 @@ func lastBlock(splits, sums int) float64 { return 2 + 0.3*float64(splits) + floa
 // wgmmaBlocks has the microseconds of a block of 256 elements by subgroups of a workgroup, and the further microseconds
 // of a tile. They were measured with q4_k, q6_k and q8_0 (docs/lab/prompts.md).
 var wgmmaBlocks = map[int]struct{ block, besides float64 }{
-	16: {3.65, 4},
-	8:  {2.3, 4},
+	16: {3.2, 4},
+	8:  {2, 4},
 }
 
 func wgmmaSeconds(t *device.Tiling, rows, units int) float64 {
