@@ -8,12 +8,17 @@ import "encoding/binary"
 // Copy starts to copy element i of the buffer, seen as an array of t (U32 or a vector of U32), to the array a of U32,
 // from element to on. to is a multiple of the words of t. Nobody may read or write the copied elements of a until the
 // lane has waited for the copy's group (CopyGroup, CopyWait). Of a buffer that is Ahead it does not wait for writers.
-func (m *Buffer) Copy(t Type, a *Array, to, i Operand) {
+func (m *Buffer) Copy(t Type, a *Array, to, i Operand) { m.copy(t, a, to, i, false) }
+
+// CopyLine is Copy of an element whose line the lane or others soon copy the rest of: memory may fetch the whole line.
+func (m *Buffer) CopyLine(t Type, a *Array, to, i Operand) { m.copy(t, a, to, i, true) }
+
+func (m *Buffer) copy(t Type, a *Array, to, i Operand, line bool) {
 	m.check(OpCopy, t, Read)
 	if t.Elem() != U32 || a.elem.Elem() != U32 || t.Size()%a.elem.Size() != 0 {
 		m.b.fail("%s: %v into an array of %v", ops[OpCopy].name, t, a.elem)
 	}
-	m.b.add(&Node{op: OpCopy, imm: uint32(m.index), align: t.Size(), ahead: m.ahead, array: a, args: m.at(m.b.typed(OpCopy, i, U32), m.b.typed(OpCopy, to, U32))})
+	m.b.add(&Node{op: OpCopy, imm: uint32(m.index), align: t.Size(), ahead: m.ahead, array: a, line: line, args: m.at(m.b.typed(OpCopy, i, U32), m.b.typed(OpCopy, to, U32))})
 }
 
 // CopyGroup makes the lane's copies since the last CopyGroup a group, which may be empty.

@@ -29,6 +29,8 @@ type Func struct {
 	Groups bool
 	// TF32: it uses MatElems, which only PTX for sm_80 and later has.
 	TF32 bool
+	// Bytes: it uses MatBytes, which only PTX for sm_80 and later has.
+	Bytes bool
 	// Lines: it uses MatGroup, so arrays must begin at a line that the hardware counts as line 0.
 	Lines bool
 	// Bulk: it uses Arrivals, which only PTX for sm_90 and later has.
@@ -98,6 +100,7 @@ type Node struct {
 	region  *Region
 	at      *callers // of accesses and barriers
 	array   *Array   // of a copy
+	line    bool     // of a copy, see Buffer.CopyLine
 	ahead   bool     // of a load, see Buffer.Ahead; of a barrier, see SubgroupHint
 }
 

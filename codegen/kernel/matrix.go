@@ -83,6 +83,19 @@ func (b *Builder) MatMulAdd(x, y, z Value) Value {
 	return b.add(&Node{op: OpMatMulAdd, typ: z.Type(), args: []*Node{b.visible(x).n, b.visible(y).n, b.visible(z).n}})
 }
 
+// MatBytes returns the lane's part of the product, in integers, of a matrix of 16 rows of unsigned bytes and one of 8
+// columns of signed bytes. Of 32 elements of a row a lane has two words in each of rows g and g+8, four words a, and
+// two words x of column g, where g is lane/4 of its subgroup of 32: the first words are elements 4t to 4t+3, t being
+// lane%4, the second ones those 16 further. Of 16 elements it has the first words alone. The U32x4 are columns 2t and
+// 2t+1 of row g, then of row g+8.
+func (b *Builder) MatBytes(a, x Value) Value {
+	b.f.Fragments, b.f.Bytes = true, true
+	if t := a.Type(); t != U32.Vec(4) && t != U32.Vec(2) || x.Type() != U32.Vec(t.Lanes()/2) {
+		b.fail("%s of %v and %v", ops[OpMatBytes].name, t, x.Type())
+	}
+	return b.add(&Node{op: OpMatBytes, typ: U32.Vec(4), args: []*Node{b.visible(a).n, b.visible(x).n}})
+}
+
 // MatTimes returns the elementwise product of two accumulators of one type.
 func (b *Builder) MatTimes(x, y Value) Value {
 	b.matrix(OpMatTimes, x.Type(), Accumulator)

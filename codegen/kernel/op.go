@@ -108,6 +108,7 @@ const (
 	OpMatLoad      // index, stride
 	OpMatStore     // index, stride, matrix
 	OpMatMulAdd    // a, b, c
+	OpMatBytes     // a, b
 	OpMatTimes     // a, b
 	OpMatConvert   // a
 	OpMatLength    // imm: the type
@@ -234,6 +235,7 @@ var ops = [numOps]opInfo{
 	OpMatLoad:      {name: "mat_load"},
 	OpMatStore:     {name: "mat_store"},
 	OpMatMulAdd:    {name: "mat_mul_add"},
+	OpMatBytes:     {name: "mat_bytes"},
 	OpMatTimes:     {name: "mat_times"},
 	OpMatConvert:   {name: "mat_convert"},
 	OpMatLength:    {name: "mat_length"},

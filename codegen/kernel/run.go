@@ -477,7 +477,11 @@ func (m *machine) array(n *Node, active []bool) {
 	}
 	w, stores := m.shares(n)
 	near := m.near(n)
+	backwards := n.op == OpSharedAdd && (m.group[0]+m.group[1]+m.group[2])%2 > 0 // the order of lanes is not defined
 	for l := range m.lanes {
+		if backwards {
+			l = m.lanes - 1 - l
+		}
 		if !active[l] {
 			continue
 		}

@@ -131,6 +131,8 @@ func (m *machine) matrix(n *Node, active []bool) {
 		m.matAccess(n, active)
 	case OpMatMulAdd:
 		m.matMulAdd(n, active)
+	case OpMatBytes:
+		m.matBytes(n, active)
 	case OpMatTimes, OpMatConvert:
 		m.matEach(n, active)
 	case OpMatLength:
@@ -298,5 +300,30 @@ func (m *machine) matMulAdd(n *Node, active []bool) {
 			}
 		}
 		m.scatter(n.typ, m.gathered[2], to, first)
+	}
+}
+
+// matBytes multiplies bytes.
+func (m *machine) matBytes(n *Node, active []bool) {
+	if m.wave != 32 {
+		m.fail(n, "subgroups of %d", m.wave)
+		return
+	}
+	halves := n.args[1].typ.Lanes()
+	a, x, to := m.value(n.args[0]), m.value(n.args[1]), m.storage(n, 4)
+	for _, s := range m.together(n, active, m.wave) {
+		for l := range m.wave {
+			for e := range 4 {
+				row, column := l/4, l%4*2+e%2
+				sum := int32(0)
+				for k := range 16 * halves {
+					half, place, shift := k/16, k%16/4, k%4*8
+					of := a[(s*m.wave+row*4+place)*2*halves+e/2*halves+half] >> shift
+					by := x[(s*m.wave+column*4+place)*halves+half] >> shift
+					sum += int32(uint8(of)) * int32(int8(by))
+				}
+				to[(s*m.wave+l)*4+e] = uint32(sum)
+			}
+		}
 	}
 }

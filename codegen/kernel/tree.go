@@ -66,6 +66,9 @@ func (n *Node) Through() *Node { return n.through() }
 // (Builder.WorkgroupAhead).
 func (n *Node) Ahead() bool { return n.ahead }
 
+// WholeLine reports whether a copy is that of Buffer.CopyLine.
+func (n *Node) WholeLine() bool { return n.line }
+
 // Distance returns n of Builder.WorkgroupAhead.
 func (n *Node) Distance() int { return n.align }
 

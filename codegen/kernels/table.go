@@ -322,7 +322,7 @@ var families = []Family{
 		needs: matmul.Fixed8,
 		offer: matmul.GemmDotCandidates, want: matmul.GemmDotWants,
 	}},
-	{"expert_wide", gpus, "projections of the experts that 16 rows and more of an exact step choose: as expert_gemv, but the weights of an expert are read once, on matrices of f16 whose fragments the lanes fill", linear{
+	{"expert_wide", gpus, "projections of the experts that 16 rows and more of an exact step choose: as expert_gemv, but the weights of an expert are read once, on matrices of f16 or of bytes whose fragments the lanes fill", linear{
 		takes: matmul.Exact | matmul.Norm | matmul.Fixed12 | matmul.Several | matmul.Bias | matmul.GLU | matmul.Experts | matmul.Shared | matmul.TopK | matmul.Slotwise,
 		needs: matmul.Experts | matmul.Fixed12,
 		offer: matmul.ExpertWideCandidates, want: matmul.ExpertWideWants,

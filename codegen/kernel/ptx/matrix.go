@@ -33,6 +33,7 @@ func init() {
 		kernel.OpMatLoad:      (*lowering).matLoad,
 		kernel.OpMatStore:     (*lowering).matStore,
 		kernel.OpMatMulAdd:    (*lowering).matMulAdd,
+		kernel.OpMatBytes:     (*lowering).matBytes,
 		kernel.OpMatTimes:     (*lowering).matTimes,
 		kernel.OpMatConvert:   (*lowering).matConvert,
 		kernel.OpMatLength:    (*lowering).matLength,
@@ -266,6 +267,25 @@ func (l *lowering) matMulAdd(n *kernel.Node) {
 			y = to
 		}
 	}
+	l.values[n] = v
+}
+
+// matBytes takes the words of A by row, as matPairs does.
+func (l *lowering) matBytes(n *kernel.Node) {
+	if l.o.Arch < 80 {
+		l.fail(n, "no matrix of bytes")
+		return
+	}
+	a, x := l.heldAll(l.value(n.Args()[0]), kernel.U32), l.heldAll(l.value(n.Args()[1]), kernel.U32)
+	if len(a) == 4 {
+		a[1], a[2] = a[2], a[1]
+	}
+	column := list(x)
+	if len(x) == 1 {
+		column = "{" + column + "}"
+	}
+	v, zero := l.registers(n.Type()), l.held(number(0), kernel.U32)
+	l.do("mma.sync.aligned.m16n8k%d.row.col.s32.u8.s8.s32 %s, %s, %s, {%[5]s, %[5]s, %[5]s, %[5]s}", 16*len(x), list(v), list(a), column, zero)
 	l.values[n] = v
 }
 

@@ -118,7 +118,11 @@ func (l *lowering) copy(n *kernel.Node) {
 		l.do("ld.global.%s %s, %s", width(view), list(v), from)
 		l.do("st.shared.%s %s, %s", width(view), to, list(v))
 	case view.Size() == 16:
-		l.do("cp.async.cg.shared.global %s, %s, 16", to, from)
+		line := ""
+		if n.WholeLine() {
+			line = ".L2::128B"
+		}
+		l.do("cp.async.cg.shared.global%s %s, %s, 16", line, to, from)
 	default:
 		l.do("cp.async.ca.shared.global %s, %s, %d", to, from, view.Size())
 	}

@@ -105,7 +105,7 @@ func (u *uniformity) parts(n *kernel.Node) bool {
 		return false
 	case kernel.OpSubgroupShuffle:
 		return u.differ[n.Args()[1]]
-	case kernel.OpSubgroupElect, kernel.OpSubgroupExclusiveAdd, kernel.OpSubgroupShuffleXor, kernel.OpVarElem,
+	case kernel.OpSubgroupElect, kernel.OpSubgroupExclusiveAdd, kernel.OpSubgroupShuffleXor, kernel.OpVarElem, kernel.OpMatBytes,
 		kernel.OpAtomicAdd, kernel.OpSharedAdd:
 		return true
 	}

@@ -22,6 +22,9 @@ func Lower(f *kernel.Func) ([]uint32, error) {
 	if f.TF32 {
 		return nil, fmt.Errorf("kernel %s: SPIR-V has no matrices of TF32", f.Name)
 	}
+	if f.Bytes {
+		return nil, fmt.Errorf("kernel %s: SPIR-V has no matrices of bytes", f.Name)
+	}
 	if f.Bulk {
 		return nil, fmt.Errorf("kernel %s: SPIR-V has no copies that are waited for by slot", f.Name)
 	}

@@ -17,7 +17,7 @@ const mostSpilled = 16
 
 // Assembled holds that NVIDIA's assembler takes a candidate's module, that all but little fits into registers, and that
 // products are made while lanes go on.
-func Assembled(t *testing.T, c kernels.Candidate) {
+func Assembled(t testing.TB, c kernels.Candidate) {
 	t.Helper()
 	f, err := c.Build()
 	if err != nil {

@@ -29,7 +29,7 @@ func build(t testing.TB, c kernels.Candidate) (f *kernel.Func, spec map[uint32]u
 func Lowered(t testing.TB, c kernels.Candidate) (f *kernel.Func, spec map[uint32]uint32, module []uint32) {
 	t.Helper()
 	f, spec = build(t, c)
-	if !f.Groups && !f.TF32 && !f.Tiles { // which only PTX has, or processors
+	if !f.Groups && !f.TF32 && !f.Bytes && !f.Tiles { // which only PTX has, or processors
 		module = lower(t, c, f)
 	}
 	return f, spec, module

@@ -9,6 +9,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -23,8 +24,10 @@ type expertWide struct {
 	routed, shared *projection // shared is nil if there is none
 	experts        int
 	writesIDs      bool
-	turns          int // tiles of a subgroup, one after the other
-	stages         int // blocks in a subgroup's staging buffer, 0 if weights come to registers
+	turns          int    // tiles of a subgroup, one after the other
+	stages         int    // blocks in a subgroup's staging buffer, 0 if weights come to registers
+	bytes          bool   // products are of bytes: see workers
+	workers        [2]int // workgroups on axes 0 and 1, if products are of bytes
 }
 
 const (
@@ -50,6 +53,9 @@ func ExpertWideCandidates(s *site.Site, g *Group) []site.Candidate {
 	}
 	var list []site.Candidate
 	for _, k.turns = range wideTurns {
+		if k.bytes {
+			return []site.Candidate{k.candidate()}
+		}
 		if len(list) == 0 || k.parts() > 1 {
 			list = append(list, k.candidate())
 		}
@@ -90,17 +96,25 @@ func expertWideAt(s *site.Site, g *expertGroup) *expertWide {
 	if k.blocks() > wideMost {
 		return nil
 	}
+	if k.chooseBytes(s.Target) {
+		return k
+	}
 	room := max(s.Target.Shared, s.Target.SharedOptIn)
-	if k.routed.matrices[0].format.Fixed.Spans != nil && s.Target.Copies() {
+	if k.copies(s.Target) {
 		k.stages = wideStages
 	}
-	if k.bytes() > room { // of long rows
+	if k.sharedBytes() > room { // of long rows
 		k.stages = 0
 	}
-	if k.bytes() > room {
+	if k.sharedBytes() > room {
 		return nil
 	}
 	return k
+}
+
+// copies reports whether an expert's weights may be copied to shared memory.
+func (k *expertWide) copies(t *target.Target) bool {
+	return k.routed.matrices[0].format.Fixed.Spans != nil && t.Copies()
 }
 
 // each is the outputs of each matrix of a tile, and outputs those of a workgroup.
@@ -145,16 +159,31 @@ func (k *expertWide) sharedTiles() int {
 // different banks.
 func (k *expertWide) tileSums() int { return k.blocks()*fixedSums + fixedSums/8 }
 
+// sumsSize is the pairs of sums that wait.
+func (k *expertWide) sumsSize() int { return 2 * wideBatch * k.sharers() * k.tileSums() }
+
 // sizes are the elements of arrays in shared memory.
 func (k *expertWide) sizes() fixedSizes {
 	n := k.fixed().sharedSizes()
-	n.sums, n.rstd = 2*wideBatch*k.sharers()*k.tileSums(), 0
+	n.sums, n.rstd = k.sumsSize(), 0
+	if k.bytes {
+		n.sums = 0
+	}
 	return n
 }
 
-// bytes is the size of shared memory.
-func (k *expertWide) bytes() int {
-	return k.sizes().bytes() + 4*(2*k.rows+1) + k.stages*k.groups()*fixedSide*k.fixed().stagedRow()
+// stagingSize is the bytes of the staging buffer.
+func (k *expertWide) stagingSize() int {
+	return k.stages * k.groups() * fixedSide * k.fixed().stagedRow()
+}
+
+// sharedBytes is the size of shared memory.
+func (k *expertWide) sharedBytes() int {
+	n := k.sizes().bytes() + k.stagingSize()
+	if k.bytes {
+		return n + k.byteSize()
+	}
+	return n + 4*(2*k.rows+1)
 }
 
 func (k *expertWide) candidate() site.Candidate {
@@ -164,6 +193,9 @@ func (k *expertWide) candidate() site.Candidate {
 	}
 	if k.stages > 0 {
 		key += fmt.Sprintf(" stages=%d", k.stages)
+	}
+	if k.bytes {
+		key += fmt.Sprintf(" bytes=%d lines=%d workers=%d,%d%s", k.columns(), k.lines(), k.workers[0], k.workers[1], k.wholeKey())
 	}
 	if k.top != nil {
 		key += " top" + weighedKey(k.top)
@@ -178,6 +210,9 @@ func (k *expertWide) candidate() site.Candidate {
 		Room:   wideRoom,
 		Grid:   [3]int{k.sharedTiles() + k.experts, k.parts(), 1},
 	}
+	if k.bytes {
+		c.Grid = [3]int{k.workers[0], k.workers[1], 1}
+	}
 	if k.writesIDs {
 		// Of the workgroups that share an expert the first one writes.
 		c.Cover = []plans.Cover{{Arg: "ids", Dims: []int{k.rows * k.slots, 1}, Tile: []int{0, 1}, Axis: []int{0, 1}, First: []int{k.sharedTiles(), 0}}}
@@ -186,6 +221,9 @@ func (k *expertWide) candidate() site.Candidate {
 		y := plans.Cover{Arg: fmt.Sprint("y", i), Dims: []int{k.rows, p.width}, Tile: []int{fixedColumns, k.outputs()}, Axis: []int{0, 1}}
 		if p == k.routed {
 			y.Dims[0], y.Tile[0], y.First = k.rows*k.slots, 0, []int{k.sharedTiles(), 0}
+			if k.bytes {
+				y.Tile[1], y.First = 0, nil
+			}
 		}
 		c.Cover = append(c.Cover, y)
 	}
@@ -201,13 +239,20 @@ func (k expertWide) kernel(s *site.Signature) func(b *kernel.Builder) {
 		b.Workgroup(k.groups() * fragment.Lanes)
 		rows := extent.Load(b)
 		shared, staging := k.newShared(b), newFixedStaging(b, k.fixed())
+		var bytes *byteShared
+		if k.bytes {
+			bytes = k.newByteShared(b)
+		}
 		task := func(p *projection) *expertWideTask {
 			i := slices.Index(k.projects, p)
 			r := &expertWideTask{fixedTask: &fixedTask{
 				gemmFixed: k.fixed(), b: b, a: a, p: &a.projects[i], fixedShared: shared, format: p.matrices[0].format.Fixed,
 			}, kernel: &k}
-			if p == k.routed {
-				r.staging = staging
+			switch {
+			case p == k.routed:
+				r.staging, r.bytes, r.whole, r.along = staging, bytes, k.whole(), k.bytes
+			case k.bytes:
+				r.pool = staging.pairs
 			}
 			r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
 			r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)
@@ -234,18 +279,22 @@ func (k expertWide) kernel(s *site.Signature) func(b *kernel.Builder) {
 				b.Barrier()
 			})
 		}
-		if k.shared == nil {
-			routed()
-			return
-		}
-		b.IfElse(b.Lt(b.WorkgroupID(0), k.sharedTiles()), func() {
+		alone := func() {
 			r := task(k.shared)
 			first := b.Mul(b.WorkgroupID(0), fixedColumns)
 			r.columns = b.Min(b.Sub(b.Max(rows, first), first), fixedColumns)
 			r.rowAt = func(column kernel.Value) kernel.Value { return b.Add(first, column) }
 			r.result = r.rowAt
 			b.If(b.Gt(r.columns, 0), r.compute)
-		}, routed)
+		}
+		switch {
+		case k.bytes:
+			k.work(b, f, rows, alone, task)
+		case k.shared == nil:
+			routed()
+		default:
+			b.IfElse(b.Lt(b.WorkgroupID(0), k.sharedTiles()), alone, routed)
+		}
 	}
 }
 

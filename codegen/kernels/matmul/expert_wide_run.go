@@ -13,6 +13,8 @@ type expertWideTask struct {
 	own    kernel.Value                           // the subgroup's block
 	member kernel.Value                           // of the subgroups that have it
 	result func(column kernel.Value) kernel.Value // row of the result
+	pool   *kernel.Array                          // pairs of words, in which sums are if they have no array of their own
+	bytes  *byteShared                            // of products of bytes; nil for others
 }
 
 func (k *expertWide) newShared(b *kernel.Builder) fixedShared {
@@ -89,8 +91,23 @@ func (r *expertWideTask) keep(i kernel.Value, sums [4]kernel.Value) {
 	b := r.b
 	for c := range 2 {
 		at := r.sumsAt(i, r.own, b.Add(b.Mul(r.quad, 2), c))
-		r.sums.Store(b.Add(at, r.place), b.Vec(sums[c], sums[2+c]))
+		r.storeSums(b.Add(at, r.place), b.Vec(sums[c], sums[2+c]))
 	}
+}
+
+func (r *expertWideTask) storeSums(at, v kernel.Value) {
+	if r.pool == nil {
+		r.sums.Store(at, v)
+		return
+	}
+	r.pool.Store(at, r.b.Bitcast(lane.U32x2, v))
+}
+
+func (r *expertWideTask) loadSums(at kernel.Value) kernel.Value {
+	if r.pool == nil {
+		return r.sums.Load(at)
+	}
+	return r.b.Bitcast(lane.F32x2, r.pool.Load(at))
 }
 
 // finishColumn adds up the sums of a column, of the tiles from turn first on, which begin at the sums-th, and stores
@@ -104,7 +121,7 @@ func (r *expertWideTask) finishColumn(sums, first, column kernel.Value) {
 		place := b.And(r.lane, 7)
 		var parts, chunks []kernel.Value
 		for block := range r.blocks() {
-			parts = append(parts, r.sums.Load(b.Add(r.sumsAt(b.Add(sums, i), b.U32(uint32(block)), column), place)))
+			parts = append(parts, r.loadSums(b.Add(r.sumsAt(b.Add(sums, i), b.U32(uint32(block)), column), place)))
 		}
 		for at := 0; at < len(parts); at += fixedChunk {
 			chunks = append(chunks, blocksOf(b, parts[at:min(len(parts), at+fixedChunk)]))

@@ -23,6 +23,8 @@ type fixedTask struct {
 	columns kernel.Value                           // rows of x that the workgroup has
 	row     kernel.Value                           // the first of them; nil if there are no others
 	rowAt   func(column kernel.Value) kernel.Value // replaces row where rows of x do not lie side by side
+	whole   bool                                   // no tile goes beyond the last output
+	along   bool                                   // a subgroup copies a row's blocks one after the other
 	held    kernel.Value                           // whose terms of x, of the blocks in shared memory, are meant
 	lane    kernel.Value                           // in the subgroup
 	group   kernel.Value                           // the subgroup
@@ -58,7 +60,10 @@ func (r *fixedTask) rowsAt(col kernel.Value, live *kernel.Value) fixedRows {
 	var rows fixedRows
 	for h := range rows {
 		n := h * fixedSide / 2
-		row := b.Min(b.Add(col, r.place, n%r.each()), b.Sub(r.p.width, 1))
+		row := b.Add(col, r.place, n%r.each())
+		if !r.whole {
+			row = b.Min(row, b.Sub(r.p.width, 1))
+		}
 		if live != nil {
 			row = b.Select(*live, row, 0)
 		}

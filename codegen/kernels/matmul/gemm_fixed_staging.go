@@ -83,6 +83,13 @@ func (r *fixedTask) stagedAt(i kernel.Operand) kernel.Value {
 	return b.Add(b.Mul(b.Add(b.Mul(b.Mod(i, r.stages), r.groups), r.group), fixedSide), r.place)
 }
 
+// stagedPairs is the pair of words in the staging buffer that the lane's first row of the i-th tile begins at.
+func (r *fixedTask) stagedPairs(i kernel.Operand) kernel.Value {
+	b, row := r.b, 2*r.stagedVecs()
+	own := b.Mul(b.Add(b.Mul(r.group, fixedSide), r.place), row)
+	return b.Add(b.Mul(b.Mod(i, r.stages), r.groups*fixedSide*row), own)
+}
+
 // copyTile begins to copy the lane's part of the block's rows in the i-th tile.
 func (r *fixedTask) copyTile(block, i kernel.Value) {
 	r.copyBlock(r.b.Add(r.col, r.b.Mul(i, r.each())), block, i)
@@ -91,10 +98,11 @@ func (r *fixedTask) copyTile(block, i kernel.Value) {
 // copyBlock begins to copy the lane's part of a block of the tile whose first output of each matrix is col, to the
 // place of the buffer's i-th tile.
 func (r *fixedTask) copyBlock(col, block, i kernel.Value) {
-	b, at := r.b, r.stagedAt(i)
+	b := r.b
+	own := b.Add(r.stagedPairs(i), b.Mul(r.quad, 2))
 	var some [4][]func() // copies of the first lanes of four alone, by their number; those of all at 0
 	for h, row := range r.rowsAt(col, nil) {
-		buf, to := r.p.matrices[h*fixedSide/2/r.each()].Buf, b.Add(at, h*fixedSide/2)
+		buf, below := r.p.matrices[h*fixedSide/2/r.each()].Buf, h*fixedSide/2
 		spans, rest := row.Spans(block)
 		n := 0
 		for s, count := range r.format.Spans {
@@ -102,14 +110,20 @@ func (r *fixedTask) copyBlock(col, block, i kernel.Value) {
 			for k := 0; k < count; k += 4 {
 				lanes := min(count-k, 4) % 4
 				some[lanes] = append(some[lanes], func() {
-					piece := b.Add(r.quad, k)
-					buf.Copy(lane.U32x4, r.staging.pairs, b.Mul(b.Add(b.Mul(to, r.stagedVecs()), before, piece), 2), b.Add(spans[s], piece))
+					to, from := b.Add(own, 2*(below*r.stagedVecs()+before+k)), b.Add(spans[s], r.quad, k)
+					if r.along {
+						buf.CopyLine(lane.U32x4, r.staging.pairs, to, from)
+					} else {
+						buf.Copy(lane.U32x4, r.staging.pairs, to, from)
+					}
 				})
 			}
 			n += count
 		}
 		for k, word := range rest {
-			some[1] = append(some[1], func() { buf.Copy(kernel.U32, r.staging.rest, b.Add(b.Mul(to, r.stagedRest()), k), word) })
+			some[1] = append(some[1], func() {
+				buf.Copy(kernel.U32, r.staging.rest, b.Add(b.Mul(b.Add(r.stagedAt(i), below), r.stagedRest()), k), word)
+			})
 		}
 	}
 	for lanes, copies := range some {
@@ -155,16 +169,14 @@ func (r *fixedTask) turnStaging(rows fixedRows, block, i, series kernel.Value) (
 
 // copied returns the lane's words of the i-th tile, which have come.
 func (r *fixedTask) copied(rows fixedRows, block, i kernel.Value) (words [2][]kernel.Value) {
-	b, at := r.b, r.stagedAt(i)
+	b, first := r.b, r.stagedPairs(i)
 	for h, row := range rows {
-		from := b.Add(at, h*fixedSide/2)
-		pair := func(i kernel.Value) []kernel.Value {
-			return lane.Elements(b, r.staging.pairs.Load(b.Add(b.Mul(from, 2*r.stagedVecs()), i)))
-		}
+		from := b.Add(first, h*fixedSide*r.stagedVecs())
+		pair := func(i kernel.Value) []kernel.Value { return lane.Elements(b, r.staging.pairs.Load(b.Add(from, i))) }
 		for _, w := range row.Load(block) {
 			if w.Apart {
 				own := func(half int) kernel.Value {
-					at := b.Add(b.Mul(from, 2*r.stagedVecs()), w.At(), b.And(r.quad, 1), 2*half)
+					at := b.Add(from, w.At(), b.And(r.quad, 1), 2*half)
 					return r.staging.pairs.LoadElem(at, b.Shr(r.quad, 1))
 				}
 				words[h] = append(words[h], b.Vec(own(0), own(1)))
@@ -177,7 +189,7 @@ func (r *fixedTask) copied(rows fixedRows, block, i kernel.Value) (words [2][]ke
 			case lane.U32x2:
 				words[h] = append(words[h], b.Vec(operands(pair(w.At()))...))
 			case kernel.U32:
-				words[h] = append(words[h], r.staging.rest.Load(b.Add(b.Mul(from, r.stagedRest()), w.At())))
+				words[h] = append(words[h], r.staging.rest.Load(b.Add(b.Mul(b.Add(r.stagedAt(i), h*fixedSide/2), r.stagedRest()), w.At())))
 			default:
 				words[h] = append(words[h], w.Load())
 			}

@@ -94,22 +94,27 @@ func (r *fixedTask) scaleByte(scales []kernel.Value, i int) kernel.Value {
 // plus others, which are exact in f16.
 func (r *fixedTask) minimums(scales [2]weight.SuperScales, x fixedX) (sums [4]kernel.Value) {
 	b := r.b
-	a := b.MatPairs(weightMatrix, r.minimumPairs(scales)...)
-	if scales[0].Mins != nil {
-		upper, lower := r.elems(b.MatMulAdd(a, x.totals[0], b.MatFill(sumMatrix, 0))), r.elems(b.MatMulAdd(a, x.totals[1], b.MatFill(sumMatrix, 0)))
-		for e := range sums {
-			sums[e] = b.Mul(b.FMA(upper[e], 64, lower[e]), math.Ldexp(1, -weight.Subnormal)) // minimums are subnormal
-		}
-		return
+	a, start := b.MatPairs(weightMatrix, r.minimumPairs(scales)...), float32(0)
+	if scales[0].Mins == nil {
+		start = window(0)
 	}
-	begin := b.MatFill(sumMatrix, window(0))
+	begin := b.MatFill(sumMatrix, start)
 	upper, lower := r.elems(b.MatMulAdd(a, x.totals[0], begin)), r.elems(b.MatMulAdd(a, x.totals[1], begin))
 	for e := range sums {
-		bias := uint32(r.format.Bias)
-		sum := b.Add(b.Mul(b.Bitcast(kernel.U32, upper[e]), 64*bias), b.Mul(b.Bitcast(kernel.U32, lower[e]), bias))
-		sums[e] = b.Sub(sum, 65*bias*math.Float32bits(window(0)))
+		sums[e] = r.rest(scales[e/2], upper[e], lower[e])
 	}
 	return
+}
+
+// rest joins what the matrices make of the upper and the lower parts of totals.
+func (r *fixedTask) rest(scales weight.SuperScales, upper, lower kernel.Value) kernel.Value {
+	b := r.b
+	if scales.Mins != nil {
+		return b.Mul(b.FMA(upper, 64, lower), math.Ldexp(1, -weight.Subnormal)) // minimums are subnormal
+	}
+	bias := uint32(r.format.Bias)
+	sum := b.Add(b.Mul(b.Bitcast(kernel.U32, upper), 64*bias), b.Mul(b.Bitcast(kernel.U32, lower), bias))
+	return b.Sub(sum, 65*bias*math.Float32bits(window(0)))
 }
 
 // minimumPairs returns the words of a lane's two numbers of each of two matrices of 8 columns, by row: of minimums or,
@@ -145,13 +150,8 @@ func (r *fixedTask) totalsOf(sums [][]kernel.Value) (words [2][]kernel.Value) {
 		for _, s := range sums[from : from+len(sums)/r.format.Halves()] {
 			list = append(list, s...)
 		}
-		own := r.share(list)
-		var upper, lower [2]kernel.Value
-		for i, n := range own {
-			upper[i] = b.Sub(b.FMA(n, float32(1.0/64), float32(3<<22)), float32(3<<22))
-			lower[i] = b.FMA(upper[i], float32(-64), n)
-		}
-		words[0], words[1] = append(words[0], b.PackHalf(b.Vec(upper[0], upper[1]))), append(words[1], b.PackHalf(b.Vec(lower[0], lower[1])))
+		upper, lower := r.digits(r.share(list))
+		words[0], words[1] = append(words[0], upper), append(words[1], lower)
 	}
 	for i, w := range words {
 		if len(w) == 1 {
@@ -159,6 +159,17 @@ func (r *fixedTask) totalsOf(sums [][]kernel.Value) (words [2][]kernel.Value) {
 		}
 	}
 	return
+}
+
+// digits returns two totals as pairs of f16: 64 times upper and lower.
+func (r *fixedTask) digits(totals [2]kernel.Value) (upper, lower kernel.Value) {
+	b := r.b
+	var high, rest [2]kernel.Value
+	for i, n := range totals {
+		high[i] = b.Sub(b.FMA(n, float32(1.0/64), float32(3<<22)), float32(3<<22))
+		rest[i] = b.FMA(high[i], float32(-64), n)
+	}
+	return b.PackHalf(b.Vec(high[0], high[1])), b.PackHalf(b.Vec(rest[0], rest[1]))
 }
 
 // share adds up eight values over four lanes, and gives each lane two.

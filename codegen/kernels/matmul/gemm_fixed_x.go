@@ -170,7 +170,7 @@ func (r *fixedTask) sumSquares(x [][2]kernel.Value, block, column kernel.Value) 
 			runs = append(runs, across(b.Add(quads[0], quads[1]), 1, 2))
 		}
 	}
-	const each = 4 // runs of 128 elements
+	const each = squaredRuns
 	b.If(b.Eq(r.quad, 0), func() {
 		for i := 0; i < len(runs); i += each {
 			at, sum := b.Add(b.Mul(block, weight.FixedRuns/each), i/each), pairwise(b, runs[i:i+each])
@@ -185,6 +185,9 @@ func (r *fixedTask) sumSquares(x [][2]kernel.Value, block, column kernel.Value) 
 		}
 	})
 }
+
+// squaredRuns is the runs whose squares are one sum: 128 elements.
+const squaredRuns = 4
 
 // pairwise adds values, a power of two of them, in pairs of neighbours, then pairs of those.
 func pairwise(b *kernel.Builder, values []kernel.Value) kernel.Value {

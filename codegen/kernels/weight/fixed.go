@@ -47,6 +47,10 @@ type FixedItem struct {
 	// InCopy is set if lanes exchange words that they have loaded: Codes of words from a copy, where each lane loads
 	// its own (FixedWord.Apart).
 	InCopy func(words []kernel.Value, slot int) [4]kernel.Value
+	// Bytes returns the lane's codes of the run in a slot, of words from a copy, as two words of unsigned bytes: of the
+	// elements that Codes has, in order. They are multiplied by 2 to the power of Exponents, less the first of these.
+	// Nil unless a block is a super-block.
+	Bytes func(words []kernel.Value, slot int) [2]kernel.Value
 	// Terms returns, in lane i of four, the scales of the runs in slots 2i and 2i+1 and, unless there is a bias, their
 	// offsets; if scales are fine, those of each run's halves.
 	Terms func(words []kernel.Value) [2][]DotScale
@@ -141,6 +145,12 @@ func fixedQ4K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 		Codes: func(words []kernel.Value, slot int) [4]kernel.Value {
 			return nibblePairs(b, lane.Elements(b, words[1+slot/2]), slot%2)
 		},
+		Bytes: func(words []kernel.Value, slot int) (bytes [2]kernel.Value) {
+			for i, w := range lane.Elements(b, words[1+slot/2]) {
+				bytes[i] = b.And(w, uint32(0x0f0f0f0f)<<(slot%2*4))
+			}
+			return
+		},
 		Super: func(words []kernel.Value) SuperScales { return subScales(b, words[0]) },
 	}
 }
@@ -208,6 +218,13 @@ func exchange(b *kernel.Builder, w, quad kernel.Value) kernel.Value {
 // fixedQ5K is as fixedQ4K with 2 vec4 of fifth bits after the header: see fetchDotQ5K.
 func fixedQ5K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 	first := b.Mul(row, b.Div(m.Cols, 256))
+	bytes := func(words []kernel.Value, slot int) (list [2]kernel.Value) {
+		for i := range list {
+			nibbles := lowNibbles(b, b.Shr(b.Elem(words[2+slot/2], i), slot%2*4))
+			list[i] = b.Or(nibbles, bitsAt(b, b.Elem(words[1], i), slot, 1))
+		}
+		return
+	}
 	return FixedItem{
 		Load: func(block kernel.Value) []FixedWord {
 			at := b.Mul(b.Add(first, block), 11)
@@ -222,13 +239,10 @@ func fixedQ5K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 			return []kernel.Value{b.Mul(b.Add(b.Mul(row, b.Div(m.Cols, 256)), block), 11)}, nil
 		},
 		Codes: func(words []kernel.Value, slot int) [4]kernel.Value {
-			var list []kernel.Value
-			for i := range 2 {
-				nibbles := lowNibbles(b, b.Shr(b.Elem(words[2+slot/2], i), slot%2*4))
-				list = append(list, b.Or(nibbles, bitsAt(b, b.Elem(words[1], i), slot, 1)))
-			}
-			return pairsOf(b, list, 0x00ff00ff)
+			list := bytes(words, slot)
+			return pairsOf(b, list[:], 0x00ff00ff)
 		},
+		Bytes: bytes,
 		Super: func(words []kernel.Value) SuperScales { return subScales(b, words[0]) },
 	}
 }
@@ -247,8 +261,8 @@ func bitsAt(b *kernel.Builder, w kernel.Value, base, bits int) kernel.Value {
 func fixedQ6K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 	first := b.Mul(row, b.Div(m.Cols, 256))
 	blocks := b.Div(b.Mul(m.Rows, m.Cols), 256) // planes of 32, 16 and 4 words a block
-	codes := func(meet func(w kernel.Value) kernel.Value) func(words []kernel.Value, slot int) [4]kernel.Value {
-		return func(words []kernel.Value, slot int) [4]kernel.Value {
+	bytes := func(meet func(w kernel.Value) kernel.Value) func(words []kernel.Value, slot int) [2]kernel.Value {
+		return func(words []kernel.Value, slot int) (list [2]kernel.Value) {
 			h, r, high := slot/4, slot%4/2, slot%2
 			pairs, row := &words[3+h], &words[5+2*h+r]
 			if high == 0 { // the first slot of both, or of the row
@@ -257,14 +271,20 @@ func fixedQ6K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 					*pairs = meet(*pairs)
 				}
 			}
-			var list []kernel.Value
-			for i := range 2 {
+			for i := range list {
 				nibbles := lowNibbles(b, b.Shr(b.Elem(*row, i), high*4))
-				list = append(list, b.Or(nibbles, bitsAt(b, b.Elem(*pairs, i), 2*(r+2*high), 2)))
+				list[i] = b.Or(nibbles, bitsAt(b, b.Elem(*pairs, i), 2*(r+2*high), 2))
 			}
-			return pairsOf(b, list, 0x00ff00ff)
+			return
 		}
 	}
+	codes := func(bytes func(words []kernel.Value, slot int) [2]kernel.Value) func(words []kernel.Value, slot int) [4]kernel.Value {
+		return func(words []kernel.Value, slot int) [4]kernel.Value {
+			list := bytes(words, slot)
+			return pairsOf(b, list[:], 0x00ff00ff)
+		}
+	}
+	copied := bytes(func(w kernel.Value) kernel.Value { return w })
 	return FixedItem{
 		Load: func(block kernel.Value) []FixedWord {
 			at := b.Add(first, block)
@@ -287,8 +307,9 @@ func fixedQ6K(b *kernel.Builder, m Matrix, row, quad kernel.Value) FixedItem {
 			list = []kernel.Value{b.Mul(at, 8), b.Mul(b.Add(b.Mul(blocks, 2), at), 4), b.Add(b.Mul(blocks, 12), at)}
 			return list, []kernel.Value{b.Add(b.Mul(blocks, 52), b.Shr(at, 1))}
 		},
-		Codes:  codes(func(w kernel.Value) kernel.Value { return exchange(b, w, quad) }),
-		InCopy: codes(func(w kernel.Value) kernel.Value { return w }),
+		Codes:  codes(bytes(func(w kernel.Value) kernel.Value { return exchange(b, w, quad) })),
+		InCopy: codes(copied),
+		Bytes:  copied,
 		Super: func(words []kernel.Value) SuperScales {
 			return SuperScales{Factor: LowHalf(b, b.Shr(words[1], words[2])), Scales: lane.Elements(b, words[0])}
 		},
