@@ -237,17 +237,21 @@ func (k *splitKernel) divide(t *target.Target) {
 		room = t.SharedOptIn
 	}
 	for n := splitSubgroups; n > 0; n /= 2 {
-		// q, k and v of the longest run that there can be at any width, the subgroups' sums, arrivals.
-		fresh := int(k.kv.Bytes(int64(2 * target.DecodeRows * k.headDim)))
-		if k.scaled() != nil {
-			fresh = 2 * target.DecodeRows * (k.headDim/4 + k.headDim/scaled) * 4 // what four neighbours have is a word, and a scale
-		}
-		bytes := 4*k.headDim*k.share + fresh + n*k.together()*4*(k.headDim+2) + 4
-		if bytes <= room && n*k.wave <= t.Workgroup {
+		if k.sharedBytes(n) <= room && n*k.wave <= t.Workgroup {
 			k.subgroups = n
 			return
 		}
 	}
+}
+
+// sharedBytes is what a workgroup of so many subgroups has in shared memory: q, k and v of the longest run that there
+// can be at any width, the subgroups' sums, arrivals.
+func (k *splitKernel) sharedBytes(subgroups int) int {
+	fresh := int(k.kv.Bytes(int64(2 * target.DecodeRows * k.headDim)))
+	if k.scaled() != nil {
+		fresh = 2 * target.DecodeRows * (k.headDim/4 + k.headDim/scaled) * 4 // what four neighbours have is a word, and a scale
+	}
+	return 4*k.headDim*k.share + fresh + subgroups*k.together()*4*(k.headDim+2) + 4
 }
 
 // together is how many of the workgroup's heads subgroups add up at a time, in shared memory.

@@ -15,13 +15,16 @@ import (
 // lies side by side in the caches, which is not what a lane has in matrices: a subgroup waits for all of its lanes, and
 // no subgroup for others.
 
-// stages reports whether keys and values are copied ahead: a unit has room for two workgroups that do.
+// stages reports whether keys and values are copied ahead: a unit has room for two workgroups that do, or of wider
+// heads for one, and a subgroup copies whole positions at a time.
 func (k *splitKernel) stages(t *target.Target) bool {
-	return t.Copies() && k.inTurns() && k.kv == ir.F16 && k.headDim <= aheadHead && 2*(stagedRest+k.stagedBytes()) <= cmp.Or(t.SharedFast, t.SharedOptIn)
+	bytes := k.sharedBytes(k.subgroups) + k.stagedBytes()
+	if k.headDim <= aheadHead {
+		bytes *= 2
+	}
+	whole := k.wave%(k.headDim/chunk) == 0
+	return t.Copies() && k.inTurns() && k.kv == ir.F16 && whole && bytes <= cmp.Or(t.SharedFast, t.SharedOptIn)
 }
-
-// stagedRest is what a workgroup has of shared memory besides, at most, in heads up to aheadHead.
-const stagedRest = 32 << 10
 
 // stagedBytes is the size of the next keys and values of a workgroup.
 func (k *splitKernel) stagedBytes() int {
@@ -60,11 +63,11 @@ func (r *matrixSums) copyTile(to *stagedTile, next nextTile) {
 		if r.splitKernel.inPages() {
 			tile = r.near(b, r.base, next.from)
 		}
-		c, first, rows := b.Mod(b.SubgroupLane(), chunks), b.Div(b.SubgroupLane(), chunks), r.wave/chunks // 2 or 4 at a time
+		c, first, rows := b.Mod(b.SubgroupLane(), chunks), b.Div(b.SubgroupLane(), chunks), r.wave/chunks // 1, 2 or 4 at a time
 		at := r.stagedAt(first, b.Xor(c, b.Mul(b.And(first, 1), 4)))
 		for i := 0; i < fragment.Side; i += rows {
 			from := b.Add(r.attentionArgs.at(b, tile, b.Min(b.Add(next.from, first, i), last)).chunks, c)
-			to.cache.Ahead().Copy(lane.U32x4, to.words, b.Add(b.Xor(at, i/4*2), i*chunks), from)
+			to.cache.Ahead().Copy(lane.U32x4, to.words, b.Add(b.Xor(at, (i%2*4)^(i/4*2)), i*chunks), from)
 		}
 	})
 	b.CopyGroup()
