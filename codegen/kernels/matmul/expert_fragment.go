@@ -24,6 +24,8 @@ var (
 		{outputs: 16, across: 8, rows: 32, apart: 8, abreast: 3, series: 8},
 		{outputs: 16, across: 4, rows: 32, apart: 8, abreast: 5, early: true, series: 4},
 		{outputs: 16, across: 4, rows: 32, apart: 8, abreast: 5, early: true, series: 1},
+		{outputs: 16, across: 8, rows: 32, apart: 8, abreast: 1, early: true, series: 1, room: 512},
+		{outputs: 16, across: 8, rows: 32, apart: 8, abreast: 1, early: true, series: 4, room: 512},
 	}
 	expertTallTiles = []fragmentTile{
 		{outputs: 32, across: 8, rows: 96, apart: 32, abreast: 1, series: 1},
@@ -95,5 +97,11 @@ func (k gemmFragment) expertCandidate(g *sortedGroup) site.Candidate {
 	}
 	t := g.tiling(k.tiling())
 	t.Across, t.Iterations = k.tiles(k.tile()), k.k/weight.FragmentBlock
-	return k.product("expert_fragment", name, fmt.Sprintf("%s of %d", name, k.series), t).candidate()
+	code := name
+	if k.room > 0 {
+		code += fmt.Sprintf(" room=%d", k.room)
+	}
+	c := k.product("expert_fragment", code, fmt.Sprintf("%s of %d", name, k.series), t).candidate()
+	c.Room = k.room
+	return c
 }

@@ -26,6 +26,7 @@ type fragmentTile struct {
 	apart   int  // rows between those that a workgroup has code of its own for
 	abreast int  // workgroups that the shared memory of a unit is to do for
 	early   bool // weights are loaded a block ahead
+	room    int  // lanes of a unit that registers are to suffice for; 0: the driver's compiler chooses
 }
 
 // direct reports whether lanes store the sums that they hold without going through shared memory.
