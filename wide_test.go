@@ -1,7 +1,6 @@
 package zincc_test
 
 import (
-	"fmt"
 	"os"
 	"os/exec"
 	"slices"
@@ -196,44 +195,51 @@ func TestWidestEngine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var answers [slots][]int32
-	for _, together := range []int{slots, 1} {
+	ask := func(together int, which func(i int) bool) (answers [slots][]int32, wide bool) {
 		e, err := engine.New(plan, exec, tok, engine.Options{ITL: engine.Unhurried})
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer e.Close()
 		var group errgroup.Group
 		group.SetLimit(together)
 		for i := range slots {
-			if together == 1 && i%16 != 5 {
+			if !which(i) {
 				continue
 			}
 			group.Go(func() error {
 				r := engine.Request{Prompt: []int32{int32(1 + i), 3}, Max: 5, TopLogprobs: -1, IgnoreEOG: true}
-				var list []int32
 				for ev, err := range e.Generate(t.Context(), r) {
 					if err != nil {
 						return err
 					}
 					for _, token := range ev.Tokens {
-						list = append(list, token.ID)
+						answers[i] = append(answers[i], token.ID)
 					}
 				}
-				if together == 1 && !slices.Equal(answers[i], list) {
-					return fmt.Errorf("request %d: %d alone, %d with others", i, list, answers[i])
-				}
-				answers[i] = list
 				return nil
 			})
 		}
 		if err := group.Wait(); err != nil {
-			t.Error(err)
+			t.Fatal(err)
 		}
-		st := e.Stats()
-		wide := slices.ContainsFunc(st.Entries, func(s engine.EntryStats) bool { return s.Name == "decode/128" && s.Rows > 64*s.Steps })
-		if wide != (together > 1) {
-			t.Errorf("%d at once: %+v", together, st.Entries)
-		}
-		e.Close()
+		return answers, slices.ContainsFunc(e.Stats().Entries, func(s engine.EntryStats) bool { return s.Name == "decode/128" && s.Rows > 64*s.Steps })
 	}
+	some := func(i int) bool { return i%16 == 5 }
+	alone, wide := ask(1, some)
+	if wide {
+		t.Error("one request took a step of 128 rows")
+	}
+	for range 10 { // on a busy machine narrower steps may seem to give more tokens
+		together, wide := ask(slots, func(int) bool { return true })
+		for i := range slots {
+			if some(i) && !slices.Equal(alone[i], together[i]) {
+				t.Fatalf("request %d: %d alone, %d with others", i, alone[i], together[i])
+			}
+		}
+		if wide {
+			return
+		}
+	}
+	t.Error("requests at once took no step of more than 64 rows")
 }
