@@ -264,7 +264,7 @@ func wideProducts(f *weight.FixedFormat, sets int) (steps []wideProduct) {
 		return plainProducts()
 	}
 	const most = 1<<22 - 1 // magnitude of the sums in a window
-	long := most / (f.Largest * weight.FixedMost * 32 / f.Halves())
+	long := most / (max(f.Largest-f.Bias, f.Bias) * weight.FixedMost * 32 / f.Halves())
 	since := make([]int, sets) // steps since an accumulator was cleared
 	for slot := range weight.FixedRuns {
 		for half := range f.Halves() {

@@ -50,7 +50,7 @@ func (r *wideTask) roundOne(first, i kernel.Value) {
 			put(4*run+2*i+half, word)
 		}
 	})
-	if !r.format.Super {
+	if !r.hasMinimums() {
 		return
 	}
 	for i, words := range r.totalsOf(sums) {
@@ -59,6 +59,9 @@ func (r *wideTask) roundOne(first, i kernel.Value) {
 		}
 	}
 }
+
+// hasMinimums reports whether blocks have minimums, which are multiplied by totals of x.
+func (r *wideTask) hasMinimums() bool { return r.format.Super && r.format.Stored() }
 
 // even returns integers of x of a run so that products in all slots have the same exponent, which is exact.
 func (r *wideTask) even(run int, n kernel.Value) kernel.Value {
@@ -304,9 +307,12 @@ type wideBlock struct {
 	follow func(slot int) // is called where words of a slot are no more needed; -1: those of scales
 	scales [2]weight.SuperScales
 	total  []kernel.Value // the sums, as integers
+	values []kernel.Value // the sums
+	upper  []kernel.Value // products of minimums and upper totals
 	plain  plainBlock
 
 	matrices [][]kernel.GroupProduct // by step
+	minimums kernel.Value            // their matrix, if blocks have any
 }
 
 // wideBlock is superBlock for all columns: the lane's sums of the block whose x is that number, by matrix of 8 columns,
@@ -317,11 +323,12 @@ func (r *wideTask) wideBlock(rows fixedRows, words [2][]kernel.Value, local kern
 		return k.inRuns()
 	}
 	k.begin()
-	rest := k.rest()
+	if r.hasMinimums() {
+		k.minimums = k.minimumMatrix()
+	}
 	follow(-1)
 	k.multiplyAll()
-	upper, lower := k.totals(rest)
-	return r.numbers(k.scales, local, k.total, upper, lower)
+	return k.values
 }
 
 func (k *wideBlock) multiply(set int, products ...kernel.GroupProduct) {
@@ -353,14 +360,12 @@ func (k *wideBlock) begin() {
 	}
 }
 
-// rest returns the matrix of minimums, or of scales where there is a bias.
-func (k *wideBlock) rest() kernel.Value {
+// minimumMatrix returns the matrix of minimums.
+func (k *wideBlock) minimumMatrix() kernel.Value {
 	b := k.b
 	pairs := k.minimumPairs(k.scales)
-	if k.scales[0].Mins != nil { // whole numbers for subnormal ones: sums need no factor
-		for i, w := range pairs {
-			pairs[i] = b.FMAHalf(b.Or(w, 0x64006400), weight.Half2(1), weight.Half2(-1024))
-		}
+	for i, w := range pairs { // whole numbers for subnormal ones: sums need no factor
+		pairs[i] = b.FMAHalf(b.Or(w, 0x64006400), weight.Half2(1), weight.Half2(-1024))
 	}
 	return b.MatPairs(weightMatrix, pairs...)
 }
@@ -373,37 +378,53 @@ func (k *wideBlock) startOfStep(s wideProduct) float32 {
 	return window(k.format.Exponents[0])
 }
 
-// multiplyAll does all steps: while the accumulators of one are read, others are under way.
+// multiplyAll does all steps, then those of minimums, if there are any: while the accumulators of one are read, others
+// are under way.
 func (k *wideBlock) multiplyAll() {
 	k.prepare(0)
 	before := len(k.sets) - 1 // steps that are under way while one is read
-	for n, step := range k.steps {
-		if step.clear {
-			k.clear(n, k.startOfStep(step))
+	all := len(k.steps)
+	if k.hasMinimums() {
+		all += 2
+	}
+	for n := range all {
+		if n >= len(k.steps) {
+			k.clear(n, 0)
+			k.multiply(n, k.product(k.minimums, wideTotals+2*(n-len(k.steps))))
+		} else {
+			if step := k.steps[n]; step.clear {
+				k.clear(n, k.startOfStep(step))
+			}
+			k.multiply(n, k.matrices[n]...)
+			k.prepare(n + 1)
 		}
-		k.multiply(n, k.matrices[n]...)
-		k.prepare(n + 1)
 		k.b.MatGroupWait(before)
 		if n >= before {
 			k.end(n - before)
 		}
 	}
 	k.b.MatGroupWait(0)
-	for n := len(k.steps) - before; n < len(k.steps); n++ {
+	for n := all - before; n < all; n++ {
 		k.end(n)
 	}
 }
 
 // prepare makes the matrices of step n from codes, if it is the first of its slot.
 func (k *wideBlock) prepare(n int) {
-	if n == len(k.steps) || k.steps[n].half > 0 {
+	if n >= len(k.steps) || k.steps[n].half > 0 {
 		return
 	}
 	slot := k.steps[n].slot
 	codes := k.codes(k.rows, k.words, slot)
 	var two []kernel.GroupProduct
 	for i := range 2 {
-		a := k.b.MatPairs(weightMatrix, codes[0][2*i], codes[0][2*i+1], codes[1][2*i], codes[1][2*i+1])
+		words := []kernel.Operand{codes[0][2*i], codes[0][2*i+1], codes[1][2*i], codes[1][2*i+1]}
+		if bias := k.format.Bias; k.format.Super && bias != 0 {
+			for w, v := range words { // exact: codes are subnormal
+				words[w] = k.b.FMAHalf(v, weight.Half2(1), uint32(0x80008000|bias<<16|bias))
+			}
+		}
+		a := k.b.MatPairs(weightMatrix, words...)
 		two = append(two, k.product(a, 4*k.format.Run(slot)+2*i))
 	}
 	if k.format.Fine {
@@ -415,11 +436,19 @@ func (k *wideBlock) prepare(n int) {
 
 // end adds the accumulators of step n to the sums.
 func (k *wideBlock) end(n int) {
-	b, step := k.b, k.steps[n]
-	if !k.format.Super {
+	b, set := k.b, k.sets[n%len(k.sets)]
+	switch {
+	case !k.format.Super:
 		k.plain.end(k, n)
 		return
+	case n == len(k.steps):
+		k.upper = elementsOf(set)
+		return
+	case n > len(k.steps):
+		k.addMinimums(elementsOf(set))
+		return
 	}
+	step := k.steps[n]
 	var factors [2]kernel.Value
 	for h := range factors {
 		factors[h] = k.scaleByte(k.scales[h].Scales, step.scale)
@@ -427,43 +456,25 @@ func (k *wideBlock) end(n int) {
 			factors[h] = b.Sub(factors[h], k.scaleByte(k.scales[h].Scales, step.next))
 		}
 	}
-	for j, v := range k.sets[n%len(k.sets)] {
-		for e := range 4 {
-			k.total[4*j+e] = b.Add(k.total[4*j+e], b.Mul(factors[e/2], b.Bitcast(kernel.U32, v.Elem(e))))
-		}
+	for e, v := range elementsOf(set) {
+		k.total[e] = b.Add(k.total[e], b.Mul(factors[e%4/2], b.Bitcast(kernel.U32, v)))
 	}
 	if step.half == k.format.Halves()-1 {
 		k.follow(step.slot)
 	}
+	if n == len(k.steps)-1 {
+		k.makeNumbers()
+	}
 }
 
-// totals returns the products of the rest with upper and lower totals of x.
-func (k *wideBlock) totals(rest kernel.Value) (upper, lower []kernel.Value) {
-	begin := float32(0)
-	if k.format.Bias != 0 {
-		begin = window(0)
-	}
-	var totals [2][]kernel.Value
-	read := func(i int) {
-		k.b.MatGroupWait(0)
-		for _, v := range k.sets[i%len(k.sets)] {
-			for e := range 4 {
-				totals[i] = append(totals[i], v.Elem(e))
-			}
+// elementsOf are the lane's elements of accumulators, by matrix, row, column.
+func elementsOf(set []*kernel.Var) (list []kernel.Value) {
+	for _, v := range set {
+		for e := range 4 {
+			list = append(list, v.Elem(e))
 		}
 	}
-	for i := range totals {
-		k.clear(i, begin)
-		k.multiply(i, k.product(rest, wideTotals+2*i))
-		if len(k.sets) == 1 {
-			read(i)
-		}
-	}
-	if len(k.sets) > 1 {
-		read(0)
-		read(1)
-	}
-	return totals[0], totals[1]
+	return
 }
 
 // startOf returns what takes the windows of all steps out of the sum: where an accumulator is cleared, they add up to
@@ -477,57 +488,56 @@ func (r *wideTask) startOf(scales []kernel.Value, steps []wideProduct) (start ke
 	return r.b.Mul(start, -math.Float32bits(window(r.format.Exponents[0])))
 }
 
-// numbers makes floats of the integer sums of a block. The others are the products of minimums, or of
-// scales where there is a bias, with the upper and the lower totals of x.
-func (r *wideTask) numbers(scales [2]weight.SuperScales, local kernel.Value, total, upper, lower []kernel.Value) []kernel.Value {
-	b := r.b
-	values := make([]kernel.Value, len(total))
-	for j := range r.matrices() {
-		pair := r.scales.Load(b.Add(b.Mul(local, r.wide/2), j*fixedColumns/2, r.quad))
-		for e := range 4 {
-			of, xs, n := scales[e/2], b.Elem(pair, e%2), total[4*j+e]
-			upper, lower := upper[4*j+e], lower[4*j+e]
-			if of.Mins == nil {
-				bias := uint32(r.format.Bias)
-				rest := b.Add(b.Mul(b.Bitcast(kernel.U32, upper), 64*bias), b.Mul(b.Bitcast(kernel.U32, lower), bias))
-				n = b.Sub(n, b.Sub(rest, 65*bias*math.Float32bits(window(0))))
-			}
-			v := b.Mul(b.Mul(of.Factor, xs), b.Convert(kernel.F32, b.Bitcast(kernel.I32, n)))
-			if of.Mins != nil {
-				v = b.FMA(of.Offset, b.Mul(xs, b.FMA(upper, 64, lower)), v)
-			}
-			values[4*j+e] = v
-		}
+// scaleOfX is the scale of x of element e of the lane's sums.
+func (k *wideBlock) scaleOfX(e int) kernel.Value {
+	b := k.b
+	return b.Elem(k.wideTask.scales.Load(b.Add(b.Mul(k.local, k.wide/2), e/4*fixedColumns/2, k.quad)), e%2)
+}
+
+// makeNumbers makes floats of the integer sums of the block.
+func (k *wideBlock) makeNumbers() {
+	b := k.b
+	for e, n := range k.total {
+		factor := b.Mul(k.scales[e%4/2].Factor, k.scaleOfX(e))
+		k.values = append(k.values, b.Mul(factor, b.Convert(kernel.F32, b.Bitcast(kernel.I32, n))))
 	}
-	return values
+}
+
+// addMinimums adds the products of minimums and the totals of x, of which the lower ones are given.
+func (k *wideBlock) addMinimums(lower []kernel.Value) {
+	b := k.b
+	for e, v := range lower {
+		k.values[e] = b.FMA(k.scales[e%4/2].Offset, b.Mul(k.scaleOfX(e), b.FMA(k.upper[e], 64, v)), k.values[e])
+	}
 }
 
 // endTile stores the sums of some matrices of 8 columns of a tile, from the given one on. The tile's first output of
 // each matrix of weights is col. All that is added to sums is loaded before anything is stored.
 func (r *wideTask) endTile(col, first kernel.Value, sums []kernel.Value) {
 	b := r.b
-	each := func(do func(row, column, out kernel.Value, own []kernel.Value)) {
-		for j := range len(sums) / 4 {
-			for c := range 2 {
-				column := b.Add(b.Mul(r.quad, 2), b.Mul(first, fixedColumns), j*fixedColumns+c)
-				of := [2]kernel.Value{sums[4*j+c], sums[4*j+2+c]}
-				for from := 0; from < r.each(); from += fixedSide / 2 {
-					var own []kernel.Value
-					for m := range r.p.matrices {
-						own = append(own, of[(m*r.each()+from)/8])
-					}
-					do(r.rowOf(column), column, b.Add(col, from, r.place), own)
-				}
-			}
-		}
+	var outs []kernel.Value // by half of a tile, if its rows are of one matrix
+	for from := 0; from < r.each(); from += fixedSide / 2 {
+		outs = append(outs, b.Add(col, from, r.place))
+	}
+	columns := make([]kernel.Value, len(sums)/2)
+	for n := range columns {
+		columns[n] = b.Add(b.Mul(r.quad, 2), b.Mul(first, fixedColumns), n/2*fixedColumns+n%2)
 	}
 	var residuals [][]kernel.Value
-	each(func(row, _, out kernel.Value, _ []kernel.Value) {
-		residuals = append(residuals, r.p.loadResiduals(b, row, b.Min(out, b.Sub(r.p.width, 1))))
-	})
-	each(func(row, column, out kernel.Value, own []kernel.Value) {
-		more := residuals[0]
-		residuals = residuals[1:]
-		b.If(b.Lt(out, r.p.width), func() { r.p.store(b, own, r.scaleOf(column), more, row, out) })
-	})
+	for _, out := range outs {
+		for _, column := range columns {
+			residuals = append(residuals, r.p.loadResiduals(b, r.rowOf(column), b.Min(out, b.Sub(r.p.width, 1))))
+		}
+	}
+	for half, out := range outs {
+		b.If(b.Lt(out, r.p.width), func() { // all at once: each waits for its own
+			for n, column := range columns {
+				var own []kernel.Value
+				for m := range r.p.matrices {
+					own = append(own, sums[4*(n/2)+n%2+2*(m*r.each()/8+half)])
+				}
+				r.p.store(b, own, r.scaleOf(column), residuals[half*len(columns)+n], r.rowOf(column), out)
+			}
+		})
+	}
 }

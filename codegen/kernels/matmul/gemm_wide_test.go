@@ -3,9 +3,11 @@ package matmul_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -80,6 +82,57 @@ func TestGemmWide(t *testing.T) {
 					}
 					if !found {
 						t.Fatalf("%d rows: no %s", cols, family)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestGemmWideLargest holds that sums of the largest codes and integers of x stay within the mantissa of a window.
+func TestGemmWideLargest(t *testing.T) {
+	on := matrixTarget
+	on.CUDA, on.Groups = 90, true
+	for d, codes := range map[ir.DType]struct {
+		first, size, block int
+		all                byte
+	}{
+		ir.Q4_K: {16, 128, 144, 0xff}, ir.Q5_K: {16, 160, 176, 0xff}, ir.Q6_K: {0, 192, 210, 0},
+	} {
+		for _, rows := range []int{16, 32, 64} { // with one set of accumulators, and two
+			t.Run(fmt.Sprint(d, " ", rows), func(t *testing.T) {
+				t.Parallel()
+				var want []byte
+				for _, cols := range []int{1, rows} {
+					w := newWork(t, cols, cols)
+					w.f.Class, w.f.Sequences, w.f.Run = ir.ExactStep, ir.ManySequences, min(cols, 8)
+					m, x := w.matrix(d, 16, 1024), w.zeros(1024)
+					for i := range w.want[m] {
+						if at := i % codes.block; at >= codes.first && at < codes.first+codes.size {
+							w.want[m][i] = codes.all
+						}
+					}
+					w.lay(m)
+					w.give(x, kerneltest.F32Bytes(slices.Repeat([]float32{1}, cols*1024)))
+					out := w.op("linear", nil, w.op("fixed12", nil, x), m)
+					family := "gemv "
+					if cols > 1 {
+						family = "gemm_wide "
+						w.makeWorkspace(&on, out)
+					}
+					all := w.candidates(&on, out)
+					i := slices.IndexFunc(all, func(c kernels.Candidate) bool { return strings.HasPrefix(c.Kernel, family) })
+					if i < 0 {
+						t.Fatalf("%d rows: no %s", cols, family)
+					}
+					got := kerneltest.InterpretOnly(w.t, all[i], w.sizes, w.data)[out]
+					if cols == 1 {
+						want = got
+					}
+					for row := range cols {
+						if !bytes.Equal(got[row*len(want):][:len(want)], want) {
+							t.Fatalf("row %d: %v, not %v", row, got[row*len(want):][:len(want)], want)
+						}
 					}
 				}
 			})

@@ -77,6 +77,18 @@ func (w *work) vector(name string, n int) *ir.Value {
 	return v
 }
 
+// lay makes what is on the device of a weight whose blocks are in want.
+func (w *work) lay(v *ir.Value) {
+	l, err := weight.LayoutOf(v)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.data[v] = make([]byte, l.Bytes)
+	if err := l.Fill(w.data[v], 0, w.want[v]); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // matrix adds a weight of random blocks.
 func (w *work) matrix(d ir.DType, rows, cols int) *ir.Value {
 	return w.weight(fmt.Sprintf("m%d", len(w.p.Globals)), d, ir.Dim(rows), ir.Dim(cols))
@@ -92,14 +104,8 @@ func (w *work) weight(name string, d ir.DType, shape ...ir.Dim) *ir.Value {
 	if err := weight.Lay(w.on, alone); err != nil {
 		w.t.Fatal(err)
 	}
-	l, err := weight.LayoutOf(v)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	w.want[v], w.data[v] = synth.Blocks(w.rng, d, int64(w.count(v)), 0), make([]byte, l.Bytes)
-	if err := l.Fill(w.data[v], 0, w.want[v]); err != nil {
-		w.t.Fatal(err)
-	}
+	w.want[v] = synth.Blocks(w.rng, d, int64(w.count(v)), 0)
+	w.lay(v)
 	return v
 }
 
