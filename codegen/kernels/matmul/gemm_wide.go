@@ -83,7 +83,7 @@ func wideOf(g *linearGroup, t *target.Target) (best *gemmWide) {
 			continue
 		}
 		s := fixedTile{groups: shape.groups, splits: site.CeilDiv(g.k/fixedBlock, fixedChunk), room: shape.groups * fragment.Lanes, wide: shape.columns}
-		most := max(len(g.projects), t.Units/s.splits)
+		most := max(len(g.projects), t.Units/(s.splits*g.rows/shape.columns)) // at once: each has x to round
 		for tiles := together; ; tiles += together {
 			s.series = nil
 			for _, p := range g.projects { // those of finer scales have more products
