@@ -121,11 +121,11 @@ func wgmmaSeconds(t *device.Tiling, rows, units int) float64 {
 // wideTurns has, by shape of a workgroup of gemm_wide, the microseconds of a turn whose blocks have 8 products, those
 // of 8 more, and what comes besides the turns. They were measured with q4_k and q6_k (docs/lab/batched-decoding.md).
 var wideTurns = map[string]struct{ turn, finer, besides float64 }{
-	"columns=64 groups=8":  {8.5, 4.1, 15},
-	"columns=32 groups=16": {10.2, 5, 12.3},
-	"columns=32 groups=8":  {7.1, 3, 9},
-	"columns=16 groups=16": {8.4, 4, 9.2},
-	"columns=16 groups=8":  {6, 1.3, 7.5},
+	"columns=64 groups=8":  {8.5, 3, 12},
+	"columns=32 groups=16": {10.2, 3.5, 9.3},
+	"columns=32 groups=8":  {7.1, 3, 6},
+	"columns=16 groups=16": {8.4, 3, 6.2},
+	"columns=16 groups=8":  {6, 1.3, 4.5},
 }
 
 func wideSeconds(t *device.Tiling, rows, units int) float64 {
