@@ -69,6 +69,9 @@ func New(o Options) *Tree {
 // ageing is the age in seconds at which what is kept counts for 1/e of what it spares.
 const ageing = 600
 
+// goOn is how many turns go on behind the last state of a conversation for each that goes back to one above it.
+const goOn = 16
+
 func (n *node) pos() int { return n.tree.o.Cuts[n.cut] }
 
 // spares is what a request that goes on here computes less than one that goes on at another node above.
@@ -252,7 +255,11 @@ func (t *Tree) FreeState(now float64) bool {
 		for above != nil && above.state == nil {
 			above = above.parent
 		}
-		if v := n.spares(above, now) / float64(max(1, n.state.Bytes())); v < value {
+		v := n.spares(above, now) / float64(max(1, n.state.Bytes()))
+		if n.passed() {
+			v /= goOn
+		}
+		if v < value {
 			least, value = n, v
 		}
 	}
@@ -262,6 +269,19 @@ func (t *Tree) FreeState(now float64) bool {
 	least.drop()
 	t.stats.EvictedStates++
 	return true
+}
+
+// passed says whether all that is known to go on from a node goes on to one state below it, which spares more.
+func (n *node) passed() bool {
+	for len(n.next) == 1 {
+		for _, below := range n.next {
+			n = below
+		}
+		if n.state != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // drop frees the node's state.

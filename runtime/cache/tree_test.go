@@ -333,21 +333,56 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestStatesThatSpareMost: of states those stay that spare most by byte.
+// TestStatesThatSpareMost: of states those stay that spare most by byte. Of a conversation the last one stays, behind
+// which its next turn goes on, though that spares little more than the one above it does.
 func TestStatesThatSpareMost(t *testing.T) {
-	w := newWorld([]int{0, 4, 8, 12, 100}, 1, true, 2)
-	prompt := make([]int32, 101)
-	for _, end := range []int{4, 12, 100} { // the last spares 88, that at 12 spares 8 beyond that at 4, which spares 4
-		if err := w.read(0, "", prompt, end); err != nil {
-			t.Fatal(err)
+	for _, c := range []struct {
+		cuts, ends, want []int
+	}{
+		{[]int{0, 4, 8, 12, 100}, []int{4, 12, 100}, []int{12, 100}}, // spare 4, 8 and 88
+		{[]int{0, 40, 80, 84}, []int{40, 80, 84}, []int{80, 84}},
+	} {
+		w := newWorld(c.cuts, 1, true, 2)
+		prompt := make([]int32, 101)
+		for _, end := range c.ends {
+			if err := w.read(0, "", prompt[:end+1], end); err != nil {
+				t.Fatal(err)
+			}
+			w.keep(0, 1)
 		}
-		w.keep(0, 1)
+		var have []int
+		for _, s := range w.t.states {
+			have = append(have, s.pos())
+		}
+		if !slices.Equal(have, c.want) {
+			t.Errorf("states are kept at %d, want %d", have, c.want)
+		}
 	}
+}
+
+// TestForksStay: a state at which prompts have parted counts in full beside those behind it.
+func TestForksStay(t *testing.T) {
+	w := newWorld([]int{0, 40, 44, 48, 52}, 2, true, 3)
+	for holder, end := range []int{48, 48} {
+		prompt := make([]int32, 60)
+		prompt[41] = int32(holder)
+		for _, end := range []int{40, end} {
+			if err := w.read(holder, "", prompt, end); err != nil {
+				t.Fatal(err)
+			}
+			w.keep(holder, 1)
+		}
+	}
+	prompt := make([]int32, 60)
+	if err := w.read(0, "", prompt, 52); err != nil {
+		t.Fatal(err)
+	}
+	w.keep(0, 1)
 	var have []int
 	for _, s := range w.t.states {
 		have = append(have, s.pos())
 	}
-	if !slices.Equal(have, []int{12, 100}) {
+	if !slices.Equal(have, []int{40, 48, 52}) {
 		t.Errorf("states are kept at %d", have)
 	}
 }
