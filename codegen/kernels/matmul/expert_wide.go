@@ -212,6 +212,7 @@ func (k *expertWide) candidate() site.Candidate {
 	}
 	if k.bytes {
 		c.Grid = [3]int{k.workers[0], k.workers[1], 1}
+		c.Tiling = &site.Tiling{Name: "workers", K: k.k, Width: k.routed.width, Matrices: len(k.routed.matrices), Slots: k.slots, Experts: k.experts}
 	}
 	if k.writesIDs {
 		// Of the workgroups that share an expert the first one writes.

@@ -30,6 +30,7 @@ var curve = &device.Curve{
 		"delta_tf32x3":    deltaSeconds,
 		"expert_coop":     expertCoopSeconds,
 		"expert_fragment": expertFragmentSeconds,
+		"expert_wide":     expertWideSeconds,
 	},
 }
 
@@ -183,6 +184,11 @@ func expertFragmentSeconds(t *device.Tiling, rows, units int) float64 {
 	}
 	tiles := t.ExpertTiles(rows) * float64(t.Across)
 	return 1e-6 * (matrixFixed + tiles/float64(units)*us)
+}
+
+// expertWideSeconds was measured with q4_k and q5_k, of 64 and 128 rows: a unit takes 33 weights in a nanosecond.
+func expertWideSeconds(t *device.Tiling, rows, units int) float64 {
+	return 1e-9 * t.Chosen(rows) * float64(t.Matrices*t.Width*t.K) / (33 * float64(units))
 }
 
 // deltaSeconds: chunks wait for each other, of 512 rows as of 2,048.
