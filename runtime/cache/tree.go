@@ -69,7 +69,8 @@ func New(o Options) *Tree {
 // ageing is the age in seconds at which what is kept counts for 1/e of what it spares.
 const ageing = 600
 
-// goOn is how many turns go on behind the last state of a conversation for each that goes back to one above it.
+// goOn is how many turns go on behind the last state of a conversation for each that goes back to one above it. It is a
+// guess: people and agents take a turn back now and then.
 const goOn = 16
 
 func (n *node) pos() int { return n.tree.o.Cuts[n.cut] }

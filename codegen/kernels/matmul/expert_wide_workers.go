@@ -10,9 +10,8 @@ import (
 
 // Workers are as many workgroups as run at once. Each sorts the step's rows by expert, takes its share of all
 // outputs of all experts, and copies weights ahead of those that it multiplies, from the first to the last of its
-// share. A workgroup for each part of an expert would have nothing under way until it has found its rows, some 4
-// us of 13. The first ones on axis 0 of the grid have a tile of rows of the shared expert before, on axis 1 a part
-// of its outputs.
+// share. A workgroup for each part of an expert would have nothing under way until it has found its rows. The first
+// ones on axis 0 of the grid have a tile of rows of the shared expert before, on axis 1 a part of its outputs.
 
 // work is what a worker does.
 func (k *expertWide) work(b *kernel.Builder, f *expertFinder, rows kernel.Value, alone func(), task func(p *projection) *expertWideTask) {
