@@ -96,6 +96,12 @@ var badPlans = []badPlan{
 		d.Mixes = !d.Mixes
 		return true
 	})},
+	{"a dispatch of another grain, and an entry that follows", "reproduced", func(p *plans.Plan) bool {
+		e := &p.Entries[0]
+		e.Dispatches[0].Grain++
+		e.Grain = plans.GrainOf(e)
+		return true
+	}},
 	{"a mask whose rows are tokens", "entry", func(p *plans.Plan) bool {
 		for _, op := range p.Program.Funcs[0].Ops() {
 			if len(op.Args) == 3 && op.Args[1].Name == ir.StepMasked {

@@ -23,9 +23,14 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 	first := !e.stages[g.Stage]
 	e.stages[g.Stage] = true
 	if e.t.IsHost() {
+		d.Grain = 1 // the oracle computes every row by itself: no pass lays out chunks or splits for it
 		return d, nil
 	}
 	c := e.chosen[g]
+	d.Grain = c.Grain
+	if f.Class == ir.ExactStep {
+		d.Grain = 1
+	}
 	if d.Pipeline, err = e.pipeline(made{c, g.Call}); err != nil {
 		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 	}

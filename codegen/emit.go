@@ -243,6 +243,7 @@ func (e *emitter) entry(f *ir.Func) error {
 		}
 		entry.Dispatches = append(entry.Dispatches, d)
 	}
+	entry.Grain = plans.GrainOf(&entry)
 	e.plan.Entries = append(e.plan.Entries, entry)
 	return nil
 }

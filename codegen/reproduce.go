@@ -124,14 +124,15 @@ func (c *reproduction) pipelines(want *plans.Plan) {
 }
 
 func (c *reproduction) entry(a, b *plans.Entry) {
-	if a.Kind != b.Kind || a.Rows != b.Rows || a.Logits != b.Logits || a.Next != b.Next || a.Candidates != b.Candidates {
-		c.add(a.Name, "", "is of kind %q with %d rows, logits %q, next ids %q and candidates %q, want %q, %d, %q, %q and %q",
-			a.Kind, a.Rows, a.Logits, a.Next, a.Candidates, b.Kind, b.Rows, b.Logits, b.Next, b.Candidates)
+	if a.Kind != b.Kind || a.Rows != b.Rows || a.Logits != b.Logits || a.Next != b.Next || a.Candidates != b.Candidates || a.Grain != b.Grain {
+		c.add(a.Name, "", "is of kind %q with %d rows, a grain of %d, logits %q, next ids %q and candidates %q, want %q, %d, %d, %q, %q and %q",
+			a.Kind, a.Rows, a.Grain, a.Logits, a.Next, a.Candidates, b.Kind, b.Rows, b.Grain, b.Logits, b.Next, b.Candidates)
 	}
 	for i := range min(len(a.Dispatches), len(b.Dispatches)) {
 		x, y := &a.Dispatches[i], &b.Dispatches[i]
-		if x.Pipeline != y.Pipeline || x.Grid != y.Grid || x.Mixes != y.Mixes {
-			c.add(a.Name, x.Site, "pipeline %d with grid %d, sequences mixed %t, want %d with %d, %t", x.Pipeline, x.Grid, x.Mixes, y.Pipeline, y.Grid, y.Mixes)
+		if x.Pipeline != y.Pipeline || x.Grid != y.Grid || x.Mixes != y.Mixes || x.Grain != y.Grain {
+			c.add(a.Name, x.Site, "pipeline %d with grid %d, sequences mixed %t, a grain of %d, want %d with %d, %t, %d",
+				x.Pipeline, x.Grid, x.Mixes, x.Grain, y.Pipeline, y.Grid, y.Mixes, y.Grain)
 		}
 		if len(x.Args) != len(y.Args) {
 			c.add(a.Name, x.Site, "%d arguments, want %d", len(x.Args), len(y.Args))

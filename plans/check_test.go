@@ -274,6 +274,11 @@ func TestCheckFinds(t *testing.T) {
 		{"cache of one sequence", func(p *Plan) { mixRows(p, "v", "attn") }, "sequences", "one sequence, here they may be of 2 kv"},
 		{"attention of one sequence", func(p *Plan) { mixRows(p, "kv", "v") }, "sequences", "here they may be of 2 attn"},
 
+		{"steps that begin anywhere", func(p *Plan) { p.Entries[1].Grain = 1 }, "grain", "steps begin at multiples of 1, its dispatches have it 0"},
+		{"tiles of rows that no step has", func(p *Plan) { p.Entries[1].Dispatches[0].Grain = maxGrain + 1 }, "schema", "a grain of 65537"},
+		{"a grain of more than a step", func(p *Plan) { p.Entries[1].Grain = p.Entries[1].Run + 1 }, "schema", "a grain of 9 with runs of 8"},
+		{"a grain below none", func(p *Plan) { p.Entries[1].Grain = -1 }, "schema", "a grain of -1"},
+
 		{"kind of another entry", func(p *Plan) { p.Entries[0].Kind = "prefill" }, "entry", `kind is "prefill"`},
 		{"score that chooses", func(p *Plan) { p.Entries[1].Next = "decode/1:%8" }, "entry", `next ids are in region "decode/1:%8"`},
 		{"logits of another entry", func(p *Plan) { p.Entries[0].Logits = "score/8:%1" }, "entry", `logits are in region "score/8:%1"`},

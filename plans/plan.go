@@ -126,12 +126,16 @@ type Weight struct {
 
 // Entry is one command list over the plan's weights and state.
 type Entry struct {
-	Name       string // the function's name: "decode/1", "prefill/256", "score/64", "embed/48"
-	Kind       string // "decode", "prefill", "score" or "embed"
-	Rows       int    // rows of a step, at most
-	Run        int    // those of one sequence, at most
-	Class      string // which bits rows have: "exact", those of a step of the row alone, or "prompt"
-	Reach      int    // what is left of a prompt, at most, when it takes the next step; at least Run
+	Name  string // the function's name: "decode/1", "prefill/256", "score/64", "embed/48"
+	Kind  string // "decode", "prefill", "score" or "embed"
+	Rows  int    // rows of a step, at most
+	Run   int    // those of one sequence, at most
+	Class string // which bits rows have: "exact", those of a step of the row alone, or "prompt"
+	Reach int    // what is left of a prompt, at most, when it takes the next step; at least Run
+	// Grain is the positions of which a step may begin at any multiple. Steps of one entry that begin so, and end at a
+	// multiple or where the prompt ends, give a prompt the same bits wherever it is cut: caches, states, and the logits
+	// of its last row. So rows of whole grains have the bits of any step that has them. 0: steps are as long as Run.
+	Grain      int
 	Logits     string // region of the logits in Memory.IO; of embed: of vectors
 	Next       string // region of the chosen ids in Memory.IO; empty for score and embed
 	Candidates string // region of op candidates in Memory.IO; empty where the host chooses by logits alone
@@ -171,6 +175,7 @@ type Dispatch struct {
 	Cost     Cost
 	Why      string // reason of the kernel choice
 	Mixes    bool   // the kernel takes rows of different sequences in a step; not said where no op uses slots
+	Grain    int    // neighbours among the rows, from the first on, that share what their bits depend on; 0: all rows
 }
 
 // Arg is one address that a kernel takes, and what the dispatch does there.

@@ -13,6 +13,9 @@ import (
 // devices of interest have more.
 var maxGrid = [3]int{1<<31 - 1, 65535, 65535}
 
+// maxGrain bounds the rows of a tile.
+const maxGrain = 1 << 16
+
 const (
 	maxWorkgroup = 2048
 	maxShared    = 4 << 20
@@ -201,6 +204,8 @@ func validateEntry(p *Plan, e *Entry, f *ir.Func, regions map[regionKey]int64) e
 		return fmt.Errorf("runs of %d and class %q, the function has %d and %q", e.Run, e.Class, f.Run, f.Class)
 	case e.Reach < e.Run || e.Reach > 2*e.Rows:
 		return fmt.Errorf("a reach of %d with %d rows", e.Reach, e.Rows)
+	case e.Grain < 0 || e.Grain > e.Run:
+		return fmt.Errorf("a grain of %d with runs of %d", e.Grain, e.Run)
 	case !io(e.Logits):
 		return fmt.Errorf("logits in region %q, which is not in memory", e.Logits)
 	case e.Next != "" && !io(e.Next):
@@ -230,6 +235,9 @@ func validateDispatch(p *Plan, d *Dispatch, regions map[regionKey]int64) error {
 		}
 	} else if d.Pipeline < 0 || d.Pipeline >= len(p.Pipelines) {
 		return fmt.Errorf("pipeline %d of %d", d.Pipeline, len(p.Pipelines))
+	}
+	if d.Grain < 0 || d.Grain > maxGrain {
+		return fmt.Errorf("a grain of %d", d.Grain)
 	}
 	for i, n := range d.Grid {
 		if n <= 0 || n > maxGrid[i] {

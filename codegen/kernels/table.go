@@ -32,11 +32,23 @@ type (
 
 // Family is one row of the kernel table.
 type Family struct {
-	Name string
-	On   Devices
-	Doc  string
+	Name  string
+	On    Devices
+	Grain Grain
+	Doc   string
 	work
 }
+
+// Grain says with which rows of a step a row of a prompt shares sums, a maximum or a choice of code: with those of its
+// grain, which are as many neighbours, counted from the first row of the step. So steps that begin at multiples of it
+// give the same bits, see plans.Entry.
+type Grain int
+
+const (
+	ofTile  Grain = -1            // with rows of its tile: candidates say how many these are
+	eachRow Grain = 1             // with none
+	ofBlock Grain = ir.DeltaChunk // with those of its chunk of the delta rule, or its block of tokens
+)
 
 // work is how a family computes groups.
 type work interface {
@@ -200,6 +212,9 @@ func Candidates(s *Site, of ...string) []Candidate {
 					continue
 				}
 				c.Family, c.Wave = f.Name, wave
+				if f.Grain != ofTile {
+					c.Grain = int(f.Grain)
+				}
 				if c.Order == "" {
 					c.Order = fmt.Sprintf("%s w%d", f.Name, wave)
 				}
@@ -270,124 +285,124 @@ var gemv = linear{
 // families is the kernel table. Its order is that of the listing, not of
 // preference: package strategy ranks the candidates of all families.
 var families = []Family{
-	{"embed", everywhere, "embedding: rows of a table, dequantized", around{of: names("embed"), offer: rowwise.EmbedCandidates}},
-	{"rows", processors, "projections of any number of rows, also of experts, a row of the weights in each lane", linear{
+	{"embed", everywhere, eachRow, "embedding: rows of a table, dequantized", around{of: names("embed"), offer: rowwise.EmbedCandidates}},
+	{"rows", processors, eachRow, "projections of any number of rows, also of experts, a row of the weights in each lane", linear{
 		takes: matmul.Rows | matmul.LastRow | matmul.Norm | matmul.Fixed12 | matmul.Fixed8 | matmul.Bfloat16 | matmul.Bias | matmul.GLU | matmul.Residual | matmul.Experts | matmul.Sorted | matmul.Slotwise,
 		offer: matmul.RowsCandidates, want: matmul.RowsWants,
 	}},
-	{"gemm_wide", gpus, "projections of 16 to 64 rows in fixed point, of super-blocks and of runs with a scale: as gemm_fixed, with products of four subgroups (wgmma)", linear{
+	{"gemm_wide", gpus, eachRow, "projections of 16 to 64 rows in fixed point, of super-blocks and of runs with a scale: as gemm_fixed, with products of four subgroups (wgmma)", linear{
 		takes: matmul.Exact | matmul.Norm | matmul.Fixed12 | matmul.Workspace | several | matmul.Epilogue,
 		needs: matmul.Fixed12,
 		offer: matmul.GemmWideCandidates, want: matmul.GemmWideWants,
 	}},
-	{"gemm_fixed", gpus, "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, on matrices of f16 whose fragments the lanes fill", linear{
+	{"gemm_fixed", gpus, eachRow, "projections of 3 to 8 rows in fixed point: norm, weights, bias, GLU, residual, on matrices of f16 whose fragments the lanes fill", linear{
 		takes: matmul.Rows | matmul.Norm | matmul.Fixed12 | matmul.Workspace | several | matmul.Epilogue,
 		needs: matmul.Fixed12,
 		offer: matmul.GemmFixedCandidates, want: matmul.GemmFixedWants,
 	}},
-	{"gemv", gpus, "projections of few rows: norm, weights of any format, bias, GLU, residual", gemv},
-	{"gemm_wgmma", gpus, "projections of many rows: as gemm_fragment, with products of four subgroups (wgmma); products of gate and up also in tiles", linear{
+	{"gemv", gpus, eachRow, "projections of few rows: norm, weights of any format, bias, GLU, residual", gemv},
+	{"gemm_wgmma", gpus, eachRow, "projections of many rows: as gemm_fragment, with products of four subgroups (wgmma); products of gate and up also in tiles", linear{
 		takes: matmul.Prompt | matmul.HalfX | matmul.Tiles | matmul.Workspace | several | matmul.HalfY | matmul.TileY,
 		needs: matmul.Tiles,
 		offer: matmul.GemmWgmmaCandidates, want: matmul.GemmWgmmaWants,
 	}},
-	{"gemm_fragment", gpus, "projections of many rows, on matrices of f16 whose fragments the lanes fill with weights", linear{
+	{"gemm_fragment", gpus, eachRow, "projections of many rows, on matrices of f16 whose fragments the lanes fill with weights", linear{
 		takes: matmul.Prompt | matmul.HalfX | matmul.Workspace | several | matmul.HalfY,
 		needs: matmul.HalfX,
 		offer: matmul.GemmFragmentCandidates, want: matmul.GemmFragmentWants,
 		cost: cost{most: 1},
 	}},
-	{"gemm_coop", gpus, "projections of many rows, on cooperative matrices of f16 loaded from shared memory", linear{
+	{"gemm_coop", gpus, eachRow, "projections of many rows, on cooperative matrices of f16 loaded from shared memory", linear{
 		takes: matmul.Prompt | matmul.HalfX | several | matmul.HalfY,
 		needs: matmul.HalfX,
 		offer: matmul.GemmCoopCandidates, want: matmul.GemmCoopWants,
 		cost: cost{most: 4},
 	}},
-	{"gemm_float", gpus, "projections of many rows with weights of f32, in tiles through shared memory; subgroups share the elements of a row", linear{
+	{"gemm_float", gpus, eachRow, "projections of many rows with weights of f32, in tiles through shared memory; subgroups share the elements of a row", linear{
 		takes: matmul.Prompt | matmul.Several | matmul.Bias | matmul.Epilogue | matmul.Residual,
 		offer: matmul.GemmFloatCandidates,
 		cost:  cost{floats: true},
 	}},
-	{"gemm_lanes", gpus, "projections of many rows with weights of f32; the lanes of a subgroup share the elements of a row", linear{
+	{"gemm_lanes", gpus, eachRow, "projections of many rows with weights of f32; the lanes of a subgroup share the elements of a row", linear{
 		takes: matmul.Prompt | matmul.Several | matmul.Bias | matmul.Epilogue | matmul.Residual,
 		offer: matmul.GemmLanesCandidates,
 		cost:  cost{floats: true},
 	}},
-	{"gemm", gpus, "projections of many rows, in tiles through shared memory", linear{
+	{"gemm", gpus, eachRow, "projections of many rows, in tiles through shared memory", linear{
 		takes: matmul.Prompt | matmul.Norm | several | matmul.Epilogue,
 		offer: matmul.GemmCandidates,
 	}},
-	{"gemm_dot", gpus, "projections of many rows, with x in 8-bit fixed point and int8 dot products, in tiles through shared memory", linear{
+	{"gemm_dot", gpus, eachRow, "projections of many rows, with x in 8-bit fixed point and int8 dot products, in tiles through shared memory", linear{
 		takes: matmul.Prompt | matmul.Norm | matmul.Fixed8 | several | matmul.Epilogue,
 		needs: matmul.Fixed8,
 		offer: matmul.GemmDotCandidates, want: matmul.GemmDotWants,
 	}},
-	{"expert_wide", gpus, "projections of the experts that 16 rows and more of an exact step choose: as expert_gemv, but the weights of an expert are read once, on matrices of f16 or of bytes whose fragments the lanes fill", linear{
+	{"expert_wide", gpus, eachRow, "projections of the experts that 16 rows and more of an exact step choose: as expert_gemv, but the weights of an expert are read once, on matrices of f16 or of bytes whose fragments the lanes fill", linear{
 		takes: matmul.Exact | matmul.Norm | matmul.Fixed12 | matmul.Several | matmul.Bias | matmul.GLU | matmul.Experts | matmul.Shared | matmul.TopK | matmul.Slotwise,
 		needs: matmul.Experts | matmul.Fixed12,
 		offer: matmul.ExpertWideCandidates, want: matmul.ExpertWideWants,
 	}},
-	{"expert_gemv", gpus, "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", linear{
+	{"expert_gemv", gpus, eachRow, "projections of the experts that a router chooses, row by row: top-k, norm, weights of any format, GLU, shared experts", linear{
 		takes: matmul.Rows | matmul.Norm | matmul.Fixed12 | matmul.Several | matmul.Bias | matmul.GLU | matmul.Epilogue | matmul.Experts | matmul.Shared | matmul.TopK | matmul.Slotwise | matmul.HeadCut,
 		needs: matmul.Experts,
 		offer: matmul.ExpertGemvCandidates, want: matmul.ExpertGemvWants,
 	}},
-	{"expert_gemm", gpus, "projections of experts, for rows sorted by expert, in tiles through shared memory", linear{
+	{"expert_gemm", gpus, eachRow, "projections of experts, for rows sorted by expert, in tiles through shared memory", linear{
 		takes: matmul.Rows | matmul.Norm | ofExperts | matmul.Epilogue,
 		needs: matmul.Sorted,
 		offer: matmul.ExpertGemmCandidates,
 	}},
-	{"expert_dot", gpus, "expert_gemm with x in 8-bit fixed point and int8 dot products", linear{
+	{"expert_dot", gpus, eachRow, "expert_gemm with x in 8-bit fixed point and int8 dot products", linear{
 		takes: matmul.Prompt | matmul.Norm | matmul.Fixed8 | ofExperts | matmul.Epilogue,
 		needs: matmul.Sorted | matmul.Fixed8,
 		offer: matmul.ExpertDotCandidates, want: matmul.GemmDotWants,
 	}},
-	{"expert_fragment", gpus, "expert_gemm on matrices of f16 whose fragments the lanes fill with weights", linear{
+	{"expert_fragment", gpus, eachRow, "expert_gemm on matrices of f16 whose fragments the lanes fill with weights", linear{
 		takes: matmul.Rows | matmul.HalfX | ofExperts | matmul.HalfY,
 		needs: matmul.Sorted | matmul.HalfX,
 		offer: matmul.ExpertFragmentCandidates,
 	}},
-	{"expert_coop", gpus, "expert_gemm on cooperative matrices of f16", linear{
+	{"expert_coop", gpus, eachRow, "expert_gemm on cooperative matrices of f16", linear{
 		takes: matmul.Rows | matmul.HalfX | ofExperts | matmul.HalfY,
 		needs: matmul.Sorted | matmul.HalfX,
 		offer: matmul.ExpertCoopCandidates, want: matmul.GemmCoopWants,
 		cost: cost{most: 4},
 	}},
-	{"expert_sort", everywhere, "sorts rows and slots by expert: one workgroup an expert", around{of: names("expert_offsets"), takes: names("expert_order"), offer: matmul.ExpertSortCandidates}},
-	{"expert_down", gpus, "down projections of experts, weighted and summed in rank order, with a shared expert's result and the residual: one row at a time", around{
+	{"expert_sort", everywhere, eachRow, "sorts rows and slots by expert: one workgroup an expert", around{of: names("expert_offsets"), takes: names("expert_order"), offer: matmul.ExpertSortCandidates}},
+	{"expert_down", gpus, eachRow, "down projections of experts, weighted and summed in rank order, with a shared expert's result and the residual: one row at a time", around{
 		of: names("expert_sum"), takes: names("route fixed12 expert_linear expert_bias linear gate_rows add"),
 		offer: matmul.ExpertDownCandidates, want: matmul.ExpertDownWants,
 	}},
-	{"expert_weigh", gpus, "the sums of expert_down over the experts' results that others made, in exact steps: weights, a gated shared expert's result, the residual", around{of: names("route"), takes: names("expert_sum gate_rows add"), offer: matmul.ExpertWeighCandidates}},
-	{"router", everywhere, "top-k, or the weights of the chosen experts, as a dispatch of its own: one subgroup a row", around{of: names("topk route"), offer: matmul.RouterCandidates}},
-	{"router_lanes", processors, "router for any number of experts, a slot in each lane", around{of: names("topk route"), offer: matmul.RouterLanesCandidates}},
-	{"expert_sum", everywhere, "the experts' results, summed in rank order, with a gated shared expert's result and the residual, element by element", around{of: names("expert_sum gate_rows"), takes: names("add"), offer: matmul.ExpertSumCandidates}},
-	{"heads", everywhere, "heads of q and k: slices, norm, rotary embedding, Hadamard transform for quantized caches; writes k and v into their caches", around{of: ofHeads[:6], takes: ofHeads[6:], offer: attention.HeadsCandidates}},
-	{"attention_split", everywhere, "attention of few rows, with what makes q, k and v and writes the caches; split over the cache, the last workgroup merges: one workgroup a row, KV head and split", around{
+	{"expert_weigh", gpus, eachRow, "the sums of expert_down over the experts' results that others made, in exact steps: weights, a gated shared expert's result, the residual", around{of: names("route"), takes: names("expert_sum gate_rows add"), offer: matmul.ExpertWeighCandidates}},
+	{"router", everywhere, eachRow, "top-k, or the weights of the chosen experts, as a dispatch of its own: one subgroup a row", around{of: names("topk route"), offer: matmul.RouterCandidates}},
+	{"router_lanes", processors, eachRow, "router for any number of experts, a slot in each lane", around{of: names("topk route"), offer: matmul.RouterLanesCandidates}},
+	{"expert_sum", everywhere, eachRow, "the experts' results, summed in rank order, with a gated shared expert's result and the residual, element by element", around{of: names("expert_sum gate_rows"), takes: names("add"), offer: matmul.ExpertSumCandidates}},
+	{"heads", everywhere, eachRow, "heads of q and k: slices, norm, rotary embedding, Hadamard transform for quantized caches; writes k and v into their caches", around{of: ofHeads[:6], takes: ofHeads[6:], offer: attention.HeadsCandidates}},
+	{"attention_split", everywhere, eachRow, "attention of few rows, with what makes q, k and v and writes the caches; split over the cache, the last workgroup merges: one workgroup a row, KV head and split", around{
 		of: names("attention_split attention"), takes: slices.Concat(names("attention_merge gate"), ofHeads), rows: exactRows,
 		offer: attention.AttentionSplitCandidates,
 	}},
-	{"attention_merge", everywhere, "merges the splits of attention of many rows, and gates the result: one workgroup a row and head", around{of: names("attention_merge"), takes: gated, offer: attention.AttentionMergeCandidates}},
-	{"attention_wgmma", everywhere, "attention of many rows of one sequence with products of four subgroups (wgmma), also into tiles: one workgroup a tile of rows and heads that share a KV head", around{
+	{"attention_merge", everywhere, eachRow, "merges the splits of attention of many rows, and gates the result: one workgroup a row and head", around{of: names("attention_merge"), takes: gated, offer: attention.AttentionMergeCandidates}},
+	{"attention_wgmma", everywhere, ofTile, "attention of many rows of one sequence with products of four subgroups (wgmma), also into tiles: one workgroup a tile of rows and heads that share a KV head", around{
 		of: names("attention attention_split"), takes: slices.Concat(gated, names("tile")), rows: promptRows,
 		offer: attention.AttentionWgmmaCandidates, want: attention.AttentionWgmmaWants,
 	}},
-	{"attention_coop", everywhere, "attention of many rows of one sequence on cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", around{
+	{"attention_coop", everywhere, ofTile, "attention of many rows of one sequence on cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", around{
 		of: names("attention attention_split"), takes: gated, rows: promptRows,
 		offer: attention.AttentionCoopCandidates, want: attention.AttentionCoopWants,
 	}},
-	{"attention_lanes", processors, "causal attention of many rows of one sequence, one workgroup a tile of rows and head, a position or a dim in each lane", around{of: names("attention"), takes: gated, rows: promptRows, offer: attention.AttentionLanesCandidates}},
-	{"attention_tiled", everywhere, "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", around{of: names("attention"), takes: gated, rows: promptRows, offer: attention.AttentionTiledCandidates}},
-	{"delta", everywhere, "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", around{of: names("deltanet"), takes: ofDelta, offer: recurrent.DeltaCandidates}},
-	{"horizontal", gpus, "gated DeltaNet of one row beside the projection that gates its result: workgroups of delta, then those of gemv", around{of: names("deltanet"), takes: slices.Concat(ofDelta, ofProducts), offer: horizontalCandidates, want: horizontalWants}},
-	{"delta_chunk", everywhere, "gated DeltaNet of many rows: for each chunk of 8 rows, what does not need the state, one workgroup a chunk and key head", around{of: names("delta_chunk"), takes: names("slice decay sigmoid"), offer: recurrent.DeltaChunkCandidates}},
-	{"delta_tf32x3", everywhere, "delta_chunked with matrix products, three of TF32 for one of f32", around{of: names("deltanet_chunked"), takes: names("slice"), offer: recurrent.DeltaTF32x3Candidates}},
-	{"delta_chunked", everywhere, "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", around{of: names("deltanet_chunked"), takes: names("slice"), offer: recurrent.DeltaChunkedCandidates}},
-	{"conv", everywhere, "causal convolution over positions and the ring of past rows, each on its own", around{of: names("conv1d conv_write"), takes: names("slice mul"), offer: recurrent.ConvCandidates}},
-	{"ssd", everywhere, "Mamba2: the state of some columns of a head, token by token, one workgroup each", around{of: names("ssd"), takes: names("slice conv1d conv_write glu"), offer: recurrent.SSDCandidates}},
-	{"argmax", everywhere, "chooses the largest logit and advances the step block: one workgroup, or several that share a row and end in a last-block reduction", around{of: names("argmax argmax_split advance"), takes: names("argmax_merge"), offer: rowwise.ArgmaxCandidates}},
-	{"candidates", gpus, "leaves the likeliest tokens of each part of a row of logits, and the sum of their weights: one workgroup a row and part", around{of: names("candidates"), offer: rowwise.CandidatesCandidates}},
-	{"rownorm", everywhere, "a norm as a dispatch of its own, as f32, f16, in tiles, or several of these: one workgroup a row and group, or several groups; for tiles several rows", around{of: names("rmsnorm gated_rmsnorm l2norm"), takes: names("half tile add scale"), offer: rowwise.RowNormCandidates}},
-	{"tile", everywhere, "lays out rows of f16 in tiles, in the order in which gemm_wgmma multiplies them", around{of: names("tile"), offer: rowwise.TileCandidates}},
-	{"elementwise", everywhere, "an add, a gate, a slice and the like as a dispatch of its own", around{of: rowwise.ElementwiseOps(), takes: names("slice"), offer: rowwise.ElementwiseCandidates}},
+	{"attention_lanes", processors, ofTile, "causal attention of many rows of one sequence, one workgroup a tile of rows and head, a position or a dim in each lane", around{of: names("attention"), takes: gated, rows: promptRows, offer: attention.AttentionLanesCandidates}},
+	{"attention_tiled", everywhere, ofTile, "causal attention of many rows of one sequence: one workgroup a tile of rows and head, the cache in tiles through shared memory", around{of: names("attention"), takes: gated, rows: promptRows, offer: attention.AttentionTiledCandidates}},
+	{"delta", everywhere, ofBlock, "gated DeltaNet: convolution, norms, recurrence and gated norm, one workgroup a value head", around{of: names("deltanet"), takes: ofDelta, offer: recurrent.DeltaCandidates}},
+	{"horizontal", gpus, eachRow, "gated DeltaNet of one row beside the projection that gates its result: workgroups of delta, then those of gemv", around{of: names("deltanet"), takes: slices.Concat(ofDelta, ofProducts), offer: horizontalCandidates, want: horizontalWants}},
+	{"delta_chunk", everywhere, ofBlock, "gated DeltaNet of many rows: for each chunk of 8 rows, what does not need the state, one workgroup a chunk and key head", around{of: names("delta_chunk"), takes: names("slice decay sigmoid"), offer: recurrent.DeltaChunkCandidates}},
+	{"delta_tf32x3", everywhere, ofBlock, "delta_chunked with matrix products, three of TF32 for one of f32", around{of: names("deltanet_chunked"), takes: names("slice"), offer: recurrent.DeltaTF32x3Candidates}},
+	{"delta_chunked", everywhere, ofBlock, "gated DeltaNet of many rows: the state from chunk to chunk, one workgroup a part of a value head", around{of: names("deltanet_chunked"), takes: names("slice"), offer: recurrent.DeltaChunkedCandidates}},
+	{"conv", everywhere, eachRow, "causal convolution over positions and the ring of past rows, each on its own", around{of: names("conv1d conv_write"), takes: names("slice mul"), offer: recurrent.ConvCandidates}},
+	{"ssd", everywhere, ofBlock, "Mamba2: the state of some columns of a head, token by token, one workgroup each", around{of: names("ssd"), takes: names("slice conv1d conv_write glu"), offer: recurrent.SSDCandidates}},
+	{"argmax", everywhere, eachRow, "chooses the largest logit and advances the step block: one workgroup, or several that share a row and end in a last-block reduction", around{of: names("argmax argmax_split advance"), takes: names("argmax_merge"), offer: rowwise.ArgmaxCandidates}},
+	{"candidates", gpus, eachRow, "leaves the likeliest tokens of each part of a row of logits, and the sum of their weights: one workgroup a row and part", around{of: names("candidates"), offer: rowwise.CandidatesCandidates}},
+	{"rownorm", everywhere, eachRow, "a norm as a dispatch of its own, as f32, f16, in tiles, or several of these: one workgroup a row and group, or several groups; for tiles several rows", around{of: names("rmsnorm gated_rmsnorm l2norm"), takes: names("half tile add scale"), offer: rowwise.RowNormCandidates}},
+	{"tile", everywhere, eachRow, "lays out rows of f16 in tiles, in the order in which gemm_wgmma multiplies them", around{of: names("tile"), offer: rowwise.TileCandidates}},
+	{"elementwise", everywhere, eachRow, "an add, a gate, a slice and the like as a dispatch of its own", around{of: rowwise.ElementwiseOps(), takes: names("slice"), offer: rowwise.ElementwiseCandidates}},
 }

@@ -83,8 +83,18 @@ func (k *promptAttention) candidate(family string, rows int, tile, shape, form s
 		Kernel: fmt.Sprintf("%s%s hd=%d fold=%d tile=%s%s%s", family, kv, k.headDim, k.fold, tile, form, k.attentionShape.key()),
 		Shape:  fmt.Sprintf("fold %d tile %s%s", k.fold, shape, form),
 		Grid:   [3]int{k.heads / k.fold, k.tilesOf(rows), k.splits},
+		Grain:  k.grain(rows),
 		Cover:  []plans.Cover{cover},
 	}, family, declare)
+}
+
+// grain is that of tiles of so many rows of q: rows share what makes the top of one of them change, where their
+// positions begin and, of splits, where those end.
+func (k *promptAttention) grain(rows int) int {
+	if k.partial {
+		return k.op.Attrs.Int("rows")
+	}
+	return rows
 }
 
 // promptRun is such a kernel while it is built.

@@ -28,6 +28,7 @@ func AttentionTiledCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: k.key(),
 		Grid:   [3]int{heads, site.CeilDiv(rows, k.tileRows), 1},
+		Grain:  k.tileRows,
 		Cover:  []plans.Cover{{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{k.tileRows, k.headDim}, Axis: []int{1, 0}}},
 	}, "attention_tiled", k.kernel)}
 }

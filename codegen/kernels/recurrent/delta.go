@@ -315,8 +315,8 @@ type deltaKernel struct {
 }
 
 const (
-	deltaColumns = 2 // of a team
-	deltaBlock   = 8 // tokens
+	deltaColumns = 2             // of a team
+	deltaBlock   = ir.DeltaChunk // tokens
 	deltaUnit    = 16
 	deltaMax     = 256
 )

@@ -27,10 +27,10 @@ type ssdKernel struct {
 }
 
 const (
-	ssdLanes = 256 // of a workgroup, at most
-	ssdWide  = 512 // of one that computes the convolution
-	ssdBlock = 8   // tokens
-	ssdLeast = 8   // rows of the state that a lane has, at least, where there are as many
+	ssdLanes = 256           // of a workgroup, at most
+	ssdWide  = 512           // of one that computes the convolution
+	ssdBlock = ir.DeltaChunk // tokens
+	ssdLeast = 8             // rows of the state that a lane has, at least, where there are as many
 )
 
 func SSDCandidates(s *site.Site, op *ir.Op) []site.Candidate {

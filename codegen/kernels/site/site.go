@@ -43,7 +43,10 @@ type Candidate struct {
 	// Sequences is how many sequences the kernel takes in a step. It matters only in groups that
 	// use slots.
 	Sequences ir.Sequences
-	Cover     []plans.Cover
+	// Grain is how many neighbours among the rows of a prompt's step share what a row's bits depend on. Families whose
+	// row of the table says a number leave it 0.
+	Grain int
+	Cover []plans.Cover
 	// Tiling is what the time of a tiled matrix product depends on; nil for other kernels.
 	Tiling *Tiling
 	// Lanes is the lanes of a workgroup, Rows the rows of x of the group, and Kept the elements of these rows that a
