@@ -11,6 +11,7 @@ package cache
 import (
 	"math"
 	"slices"
+	"sort"
 	"unsafe"
 )
 
@@ -38,6 +39,7 @@ type Tree struct {
 	o       Options
 	roots   map[string]*node // by owner
 	holders []*node          // the end of each holder's path; nil: it has none
+	missed  []missed         // by holder
 	states  []*node          // with a state
 	stats   Stats
 	last    uint64 // ID of the newest piece
@@ -50,12 +52,20 @@ type node struct {
 	owner  string
 	key    string // the tokens, four bytes each
 	cut    int    // index of the cut where it ends; 0 of a root
-	next   map[string]*node
-	held   []int // holders whose paths go through it or end here, ascending
+	next   []*node
+	held   []int // holders whose paths go through it or end here, ascending: each of them also holds the parent
 	state  State
+	states int     // here and below
+	above  *node   // of a node with a state: the next one with a state above it; nil: there is none
 	used   float64 // when a request last went through it
 	id     uint64  // Piece.ID; 0 of a root
 	told   bool    // the watcher knows it
+}
+
+// missed is what a holder is missed for at a time; unknown since a change of what it alone holds.
+type missed struct {
+	known   bool
+	at, sum float64 // seconds
 }
 
 // New makes an empty tree.
@@ -63,7 +73,7 @@ func New(o Options) *Tree {
 	if o.Watch != nil {
 		o.Watch.Cuts(o.Cuts)
 	}
-	return &Tree{o: o, roots: map[string]*node{}, holders: make([]*node, o.Holders)}
+	return &Tree{o: o, roots: map[string]*node{}, holders: make([]*node, o.Holders), missed: make([]missed, o.Holders)}
 }
 
 // ageing is the age in seconds at which what is kept counts for 1/e of what it spares.
@@ -81,8 +91,11 @@ func (n *node) spares(above *node, now float64) float64 {
 	if above != nil {
 		base = n.tree.o.Costs[above.cut]
 	}
-	return (n.tree.o.Costs[n.cut] - base) * math.Exp(-max(0, now-n.used)/ageing)
+	return (n.tree.o.Costs[n.cut] - base) * aged(now-n.used)
 }
+
+// aged is what counts of a second that was spared so many seconds ago.
+func aged(seconds float64) float64 { return math.Exp(-max(0, seconds) / ageing) }
 
 // bytesOf are the bytes of tokens in memory, the key of a node.
 func bytesOf(tokens []int32) []byte {
@@ -97,6 +110,17 @@ func (t *Tree) piece(prompt []int32, cut int) []int32 {
 	return prompt[t.o.Cuts[cut]:t.o.Cuts[cut+1]]
 }
 
+// child is the node of a piece behind n; nil if there is none.
+func (n *node) child(piece []int32) *node {
+	key := bytesOf(piece)
+	for _, m := range n.next { // no more than there are holders
+		if m.key == string(key) {
+			return m
+		}
+	}
+	return nil
+}
+
 // Hit is where a prompt can go on.
 type Hit struct {
 	Pos    int   // tokens that need no computing
@@ -104,32 +128,39 @@ type Hit struct {
 	State  State // at Pos; nil for models without
 	// Known is how far the prompt has been read before, at least Pos: beyond, rows or a state are gone.
 	Known int
-	node  *node
+	path  []*node // from the root to Pos
 }
 
-// Match finds the farthest cut at which an owner's prompt can go on. Some token is left to compute. sound says whether
-// a holder still has all that the next row sees at a position of its path: rings lose rows. Of several holders
-// prefer, if it is one, is the one.
+// Match finds the farthest cut at which an owner's prompt can go on, of which these are the tokens that need not be
+// computed. sound says whether a holder still has all that the next row sees at a position of its path: rings lose
+// rows. Of several holders prefer, if it is one, is the one.
 func (t *Tree) Match(owner string, prompt []int32, prefer int, sound func(holder, pos int) bool) Hit {
 	h := Hit{Holder: -1}
-	if len(prompt) == 0 {
-		return h
-	}
+	var path []*node
 	for n := t.roots[owner]; n != nil; {
-		h.Known = n.pos()
-		if n.cut > 0 && (!t.o.Recurrent || n.state != nil) {
-			if holder := n.holder(prefer, sound); holder >= 0 {
-				h.Pos, h.Holder, h.State, h.node = n.pos(), holder, n.state, n
-			}
+		path, h.Known = append(path, n), n.pos()
+		piece := t.piece(prompt, n.cut)
+		if piece == nil {
+			break
 		}
-		n = n.next[string(bytesOf(t.piece(prompt[:len(prompt)-1], n.cut)))]
+		n = n.child(piece)
+	}
+	for i := len(path) - 1; i > 0; i-- {
+		n := path[i]
+		if t.o.Recurrent && n.state == nil {
+			continue
+		}
+		if holder := n.holder(prefer, sound); holder >= 0 {
+			h.Pos, h.Holder, h.State, h.path = n.pos(), holder, n.state, path[:i+1]
+			break
+		}
 	}
 	return h
 }
 
 // holder returns one that is sound there, -1 if there is none.
 func (n *node) holder(prefer int, sound func(holder, pos int) bool) int {
-	if _, ok := slices.BinarySearch(n.held, prefer); ok && sound(prefer, n.pos()) {
+	if n.isHeld(prefer) && sound(prefer, n.pos()) {
 		return prefer
 	}
 	for _, h := range n.held {
@@ -143,42 +174,71 @@ func (n *node) holder(prefer int, sound func(holder, pos int) bool) int {
 // Begin makes the path of a hit, which Match has just returned, that of a holder; its own is forgotten. Where the hit
 // is nothing, the path is the owner's root.
 func (t *Tree) Begin(holder int, owner string, h Hit, now float64) {
-	n := h.node
-	if n == nil {
-		if n = t.roots[owner]; n == nil {
-			n = &node{tree: t, owner: owner, next: map[string]*node{}}
-			t.roots[owner] = n
+	path := h.path
+	if path == nil {
+		root := t.roots[owner]
+		if root == nil {
+			root = &node{tree: t, owner: owner}
+			t.roots[owner] = root
 		}
+		path = []*node{root}
 	}
-	for m := n; m != nil; m = m.parent {
-		m.hold(holder)
-		m.used = now
+	for _, n := range path {
+		n.hold(holder)
+		n.used = now
 	}
-	t.leave(holder, n)
-	t.holders[holder] = n
+	end := path[len(path)-1]
+	t.leave(holder, end)
+	t.holders[holder] = end
+}
+
+func (n *node) isHeld(holder int) bool {
+	_, ok := slices.BinarySearch(n.held, holder)
+	return ok
 }
 
 func (n *node) hold(holder int) {
 	if i, ok := slices.BinarySearch(n.held, holder); !ok {
+		n.changes()
 		n.held = slices.Insert(n.held, i, holder)
 	}
 }
 
+// changes notes that the one who alone holds a node, if there is one, is missed for more or less than before.
+func (n *node) changes() {
+	if len(n.held) == 1 {
+		n.tree.missed[n.held[0]].known = false
+	}
+}
+
+// common is the last node that two paths have in common; nil if there is none.
+func common(a, b *node) *node {
+	for a != b && a != nil && b != nil {
+		if a.cut >= b.cut {
+			a = a.parent
+		} else {
+			b = b.parent
+		}
+	}
+	if a != b {
+		return nil
+	}
+	return a
+}
+
 // leave takes a holder off the nodes of its path that are not above or at keep.
 func (t *Tree) leave(holder int, keep *node) {
-	on := map[*node]bool{}
-	for m := keep; m != nil; m = m.parent {
-		on[m] = true
-	}
-	for n := t.holders[holder]; n != nil && !on[n]; {
+	last := common(t.holders[holder], keep)
+	for n := t.holders[holder]; n != last; {
 		up := n.parent
 		if i, ok := slices.BinarySearch(n.held, holder); ok {
 			n.held = slices.Delete(n.held, i, i+1)
 		}
+		n.changes()
 		n.prune()
 		n = up
 	}
-	t.holders[holder] = nil
+	t.holders[holder], t.missed[holder] = nil, missed{}
 }
 
 // prune drops a node that nobody holds. No node below it is held either.
@@ -194,7 +254,8 @@ func (n *node) prune() {
 		return
 	}
 	n.gone()
-	delete(n.parent.next, n.key)
+	i := slices.Index(n.parent.next, n)
+	n.parent.next = slices.Delete(n.parent.next, i, i+1)
 	size := len(n.key) / 4
 	n.tree.stats.Nodes, n.tree.stats.Tokens = n.tree.stats.Nodes-1, n.tree.stats.Tokens-size
 	n.tree.stats.ForgottenTokens += int64(size)
@@ -204,17 +265,17 @@ func (n *node) prune() {
 // ends then. tokens are those of the prompt up to there, at least.
 func (t *Tree) Extend(holder int, prompt []int32, now float64) int {
 	n := t.holders[holder]
-	key := bytesOf(t.piece(prompt, n.cut))
-	next := n.next[string(key)]
+	piece := t.piece(prompt, n.cut)
+	next := n.child(piece)
 	if next == nil {
 		t.last++
-		next = &node{tree: t, parent: n, owner: n.owner, key: string(key), cut: n.cut + 1, next: map[string]*node{}, id: t.last}
-		n.next[next.key] = next
-		t.stats.Nodes, t.stats.Tokens = t.stats.Nodes+1, t.stats.Tokens+len(key)/4
+		next = &node{tree: t, parent: n, owner: n.owner, key: string(bytesOf(piece)), cut: n.cut + 1, id: t.last}
+		n.next = append(n.next, next)
+		t.stats.Nodes, t.stats.Tokens = t.stats.Nodes+1, t.stats.Tokens+len(piece)
 	}
 	next.hold(holder)
 	next.used = now
-	t.holders[holder] = next
+	t.holders[holder], t.missed[holder] = next, missed{}
 	if !t.o.Recurrent {
 		next.tell()
 	}
@@ -239,11 +300,28 @@ func (t *Tree) Keep(holder int, s State, now float64) {
 		n.drop()
 	}
 	n.state, n.used = s, now
+	n.count(1)
 	n.tell()
+	n.above = n.parent
+	for n.above != nil && n.above.state == nil {
+		n.above = n.above.parent
+	}
+	for _, m := range t.states {
+		if n.states > 1 && m.above == n.above && common(m, n) == n {
+			m.above = n
+		}
+	}
 	t.states, t.stats.StateBytes = append(t.states, n), t.stats.StateBytes+s.Bytes()
 	t.stats.States = len(t.states)
 	for t.stats.StateBytes > t.o.StateBytes && len(t.states) > 1 {
 		t.FreeState(now)
+	}
+}
+
+// count notes that there are so many states more.
+func (n *node) count(more int) {
+	for n.changes(); n != nil; n = n.parent {
+		n.states += more
 	}
 }
 
@@ -252,12 +330,8 @@ func (t *Tree) FreeState(now float64) bool {
 	var least *node
 	value := math.Inf(1)
 	for _, n := range t.states {
-		above := n.parent
-		for above != nil && above.state == nil {
-			above = above.parent
-		}
-		v := n.spares(above, now) / float64(max(1, n.state.Bytes()))
-		if n.passed() {
+		v := n.spares(n.above, now) / float64(max(1, n.state.Bytes()))
+		if v < goOn*value && n.passed() { // else it is not the least, passed or not
 			v /= goOn
 		}
 		if v < value {
@@ -275,10 +349,7 @@ func (t *Tree) FreeState(now float64) bool {
 // passed says whether all that is known to go on from a node goes on to one state below it, which spares more.
 func (n *node) passed() bool {
 	for len(n.next) == 1 {
-		for _, below := range n.next {
-			n = below
-		}
-		if n.state != nil {
+		if n = n.next[0]; n.state != nil {
 			return true
 		}
 	}
@@ -291,40 +362,47 @@ func (n *node) drop() {
 	t.stats.StateBytes -= n.state.Bytes()
 	n.state.Free()
 	n.state = nil
+	n.count(-1)
 	t.states = slices.DeleteFunc(t.states, func(m *node) bool { return m == n })
+	for _, m := range t.states {
+		if m.above == n {
+			m.above = n.above
+		}
+	}
+	n.above = nil
 	t.stats.States = len(t.states)
-	for m := n; m != nil && m.told && !t.useful(m); m = m.parent {
+	for m := n; m != nil && m.told && m.states == 0; m = m.parent {
 		m.gone()
 	}
 }
 
 // Missed is how many seconds of computing are lost if a holder forgets its path.
-func (t *Tree) Missed(holder int, now float64) float64 { return t.Loss(holder, Hit{}, now) }
+func (t *Tree) Missed(holder int, now float64) float64 {
+	m := &t.missed[holder]
+	if !m.known {
+		*m = missed{true, now, t.lost(holder, nil, now)}
+	}
+	return m.sum * aged(now-m.at) // all of it has become so much older
+}
 
 // Loss is how many seconds of computing are lost if a holder leaves its path for that of a hit: what it alone holds
 // beyond, the less the longer nobody has asked for it.
 func (t *Tree) Loss(holder int, h Hit, now float64) float64 {
-	on := map[*node]bool{}
-	for m := h.node; m != nil; m = m.parent {
-		on[m] = true
+	if n := len(h.path); n > 0 && len(h.path[n-1].held) == 1 && h.path[n-1].held[0] == holder {
+		return t.lost(holder, h.path[n-1], now)
 	}
-	sum := 0.0
-	for n := t.holders[holder]; n != nil && n.parent != nil && !on[n] && len(n.held) == 1; n = n.parent {
-		if !t.o.Recurrent || t.useful(n) {
+	return t.Missed(holder, now) // nothing of the hit's path is held by it alone
+}
+
+// lost is Loss by looking at all that a holder has beyond a node.
+func (t *Tree) lost(holder int, keep *node, now float64) float64 {
+	sum, last := 0.0, common(t.holders[holder], keep)
+	for n := t.holders[holder]; n != last && n.parent != nil && len(n.held) == 1; n = n.parent {
+		if !t.o.Recurrent || n.states > 0 {
 			sum += n.spares(n.parent, now)
 		}
 	}
 	return sum
-}
-
-// useful says whether a state is at a node or below it.
-func (t *Tree) useful(n *node) bool {
-	return slices.ContainsFunc(t.states, func(s *node) bool {
-		for s != nil && s != n && s.cut > n.cut {
-			s = s.parent
-		}
-		return s == n
-	})
 }
 
 // Trim takes what lies behind pos off a holder's path.
@@ -339,12 +417,12 @@ func (t *Tree) Trim(holder, pos int) {
 
 // Common is how far a holder's own path is that of a hit.
 func (t *Tree) Common(holder int, h Hit) int {
-	for n := h.node; n != nil; n = n.parent {
-		if _, ok := slices.BinarySearch(n.held, holder); ok {
-			return n.pos()
-		}
+	// Who holds a node holds all nodes above it.
+	n := sort.Search(len(h.path), func(i int) bool { return !h.path[i].isHeld(holder) })
+	if n == 0 {
+		return 0
 	}
-	return 0
+	return h.path[n-1].pos()
 }
 
 // Forget drops everything.
@@ -368,8 +446,8 @@ func (t *Tree) Stats() Stats { return t.stats }
 
 // StatesOf is how many bytes of states are on a holder's path.
 func (t *Tree) StatesOf(holder int) (bytes int64) {
-	for n := t.holders[holder]; n != nil; n = n.parent {
-		if n.state != nil {
+	for _, n := range t.states {
+		if n.isHeld(holder) {
 			bytes += n.state.Bytes()
 		}
 	}

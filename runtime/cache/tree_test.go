@@ -75,10 +75,29 @@ func (w *world) told(n *node) error {
 	p, ok := w.known[n.id]
 	tokens := make([]int32, len(n.key)/4)
 	copy(bytesOf(tokens), n.key)
-	if want := !w.o.Recurrent || w.t.useful(n); ok != want || ok && (p.parent != n.parent.id || p.of != contentOf(n.owner, tokens, len(tokens))) {
+	if want := !w.o.Recurrent || w.useful(n); ok != want || ok && (p.parent != n.parent.id || p.of != contentOf(n.owner, tokens, len(tokens))) {
 		return fmt.Errorf("the watcher knows %v of a piece at %d, want %v: %+v", ok, n.pos(), want, p)
 	}
 	return w.wrong
+}
+
+// useful says whether a state is at a node or below it.
+func (w *world) useful(n *node) bool {
+	return n.state != nil || slices.ContainsFunc(n.next, w.useful)
+}
+
+// missed is how many seconds of computing are lost if a holder leaves its path for that of a hit.
+func (w *world) missed(holder int, h Hit) float64 {
+	sum, on := 0.0, map[*node]bool{}
+	for _, n := range h.path {
+		on[n] = true
+	}
+	for n := w.t.holders[holder]; n != nil && n.parent != nil; n = n.parent {
+		if len(n.held) == 1 && !on[n] && (!w.o.Recurrent || w.useful(n)) {
+			sum += (w.o.Costs[n.cut] - w.o.Costs[n.cut-1]) * math.Exp((n.used-w.now)/ageing)
+		}
+	}
+	return sum
 }
 
 func newWorld(cuts []int, holders int, recurrent bool, budget int64) *world {
@@ -98,11 +117,16 @@ func (w *world) sound(holder, pos int) bool { return !w.lost[holder][slices.Inde
 
 // read lets a prompt be read in a holder, up to end, as the engine does.
 func (w *world) read(holder int, owner string, prompt []int32, end int) error {
-	h := w.t.Match(owner, prompt, holder, w.sound)
+	h := w.t.Match(owner, prompt[:max(0, len(prompt)-1)], holder, w.sound)
 	if h.Pos >= len(prompt) || h.Known < h.Pos {
 		return fmt.Errorf("%d tokens are found of %d, known are %d", h.Pos, len(prompt), h.Known)
 	}
 	common := w.t.Common(holder, h)
+	for i := range w.o.Holders {
+		if have, want := w.t.Loss(i, h, w.now), w.missed(i, h); math.Abs(have-want) > 1e-12 {
+			return fmt.Errorf("behind a hit of %d holder %d is missed by %g s, want %g", h.Pos, i, have, want)
+		}
+	}
 	if h.Pos > 0 {
 		for i := range h.Pos { // what is read was written, by the owner, and is this
 			if src := w.rows[h.Holder]; i >= len(src) || src[i] != contentOf(owner, prompt, i+1) {
@@ -181,13 +205,20 @@ func (w *world) check() error {
 		if n.state != nil {
 			states++
 			bytes += n.state.Bytes()
+			above := n.parent
+			for above != nil && above.state == nil {
+				above = above.parent
+			}
+			if n.above != above {
+				return fmt.Errorf("the state at %d is not behind the next one above", n.pos())
+			}
 			if s := n.state.(*fakeState); s.freed != 0 || n.parent == nil {
 				return fmt.Errorf("the state at %d is freed %d times", n.pos(), s.freed)
 			}
 		}
-		for key, m := range n.next {
+		for _, m := range n.next {
 			nodes, tokens = nodes+1, tokens+m.pos()-n.pos()
-			if m.parent != n || m.key != key || m.owner != n.owner || m.cut != n.cut+1 || len(key) != 4*(m.pos()-n.pos()) {
+			if m.parent != n || m.owner != n.owner || m.cut != n.cut+1 || len(m.key) != 4*(m.pos()-n.pos()) {
 				return fmt.Errorf("a node below %d is not its child", n.pos())
 			}
 			if err := w.told(m); err != nil {
@@ -212,6 +243,20 @@ func (w *world) check() error {
 	}
 	if len(held) > 0 {
 		return fmt.Errorf("%d nodes are held and in no tree", len(held))
+	}
+	for i := range w.o.Holders {
+		if have, want := w.t.Missed(i, w.now), w.missed(i, Hit{}); math.Abs(have-want) > 1e-12 {
+			return fmt.Errorf("holder %d is missed by %g s, want %g", i, have, want)
+		}
+		bytes := int64(0)
+		for n := w.t.holders[i]; n != nil; n = n.parent {
+			if n.state != nil {
+				bytes += n.state.Bytes()
+			}
+		}
+		if have := w.t.StatesOf(i); have != bytes {
+			return fmt.Errorf("holder %d has %d bytes of states, want %d", i, have, bytes)
+		}
 	}
 	alive := 0
 	for _, s := range w.states {
@@ -305,8 +350,8 @@ func TestOwnersApart(t *testing.T) {
 	if h := w.t.Match("a", prompt, 1, w.sound); h.Pos != 8 || h.Known != 8 || h.Holder != 0 {
 		t.Errorf("its owner finds %+v", h)
 	}
-	if h := w.t.Match("a", prompt[:8], 1, w.sound); h.Pos != 4 {
-		t.Errorf("no token is left to compute: %d are found of 8", h.Pos)
+	if h := w.t.Match("a", prompt[:7], 1, w.sound); h.Pos != 4 {
+		t.Errorf("%d tokens are found of 7", h.Pos)
 	}
 }
 
@@ -327,7 +372,7 @@ func TestLoss(t *testing.T) {
 	if have, want := w.t.Loss(0, Hit{}, ageing), 8e-3/math.E; math.Abs(have-want) > 1e-9 {
 		t.Errorf("later it is missed by %g s, want %g", have, want)
 	}
-	h := w.t.Match("", prompt, -1, w.sound)
+	h := w.t.Match("", prompt[:11], -1, w.sound)
 	if have, want := w.t.Loss(0, h, 0), 4e-3; math.Abs(have-want) > 1e-9 || h.Pos != 8 {
 		t.Errorf("behind a hit of %d it is missed by %g s, want %g", h.Pos, have, want)
 	}

@@ -39,7 +39,7 @@ func (e *Engine) match(r *Request, prefer int) cache.Hit {
 	if r.NoCache {
 		return cache.Hit{Holder: -1}
 	}
-	return e.tree.Match(r.Owner, r.Prompt, prefer, e.sound)
+	return e.tree.Match(r.Owner, r.Prompt[:len(r.Prompt)-1], prefer, e.sound) // some token is left to compute
 }
 
 // place chooses the idle slot that spares most, and of those the one whose content is missed least.
