@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/zincc-dev/zincc/internal/lineedit/screentest"
@@ -81,11 +82,13 @@ func TestProgressInLines(t *testing.T) {
 		t.Setenv("TERM", c.term)
 		var b bytes.Buffer
 		Stderr = &Output{to: &b, text: &b, terminal: c.terminal}
-		p := NewProgress("loading", 4)
-		p.Add(3)
-		time.Sleep(reported + 200*time.Millisecond)
-		p.Done()
-		p.Done()
+		synctest.Test(t, func(*testing.T) {
+			p := NewProgress("loading", 4)
+			p.Add(3)
+			time.Sleep(reported + 200*time.Millisecond)
+			p.Done()
+			p.Done()
+		})
 		line, _, _ := strings.Cut(b.String(), "\n")
 		if r, ok := progress.Parse(line); ok != c.want || ok && r != (progress.Report{Done: 3, Total: 4}) {
 			t.Errorf("%+v: %q", c, b.String())

@@ -581,14 +581,13 @@ func TestClientLeaves(t *testing.T) {
 // settled waits until the engine has nothing to do.
 func (x *fixture) settled() {
 	x.t.Helper()
-	for range 1000 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(2 * time.Millisecond) {
 		x.fake.mu.Lock()
 		n := x.fake.active
 		x.fake.mu.Unlock()
 		if n == 0 && x.server.inFlight.Load() == 0 {
 			return
 		}
-		time.Sleep(2 * time.Millisecond)
 	}
 	x.t.Error("sequences still run")
 }
@@ -695,10 +694,10 @@ func TestWaitForRoom(t *testing.T) {
 			{Names: []string{"a"}, Bytes: 100, Ctx: 2048, Open: func(context.Context) (*Model, error) { return x.model() }},
 			{Names: []string{"b"}, Bytes: 100, Ctx: 2048, Open: func(context.Context) (*Model, error) { return x.model() }},
 		}
-		o.Memory, o.QueueTimeout = 150, 100*time.Millisecond
+		o.Memory, o.QueueTimeout = 150, 400*time.Millisecond
 	})
 	x.fake.answers["Hello"] = strings.Repeat("more and ", 400)
-	x.fake.delay = 2 * time.Millisecond
+	x.fake.delay = 20 * time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {

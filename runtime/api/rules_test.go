@@ -12,7 +12,7 @@ import (
 // TestAtOnce: a key has as many requests at once as it may have, and not one more; one that ends makes room.
 func TestAtOnce(t *testing.T) {
 	x := newFixture(t, func(o *Options) { o.Keys = []Key{{Key: "one", AtOnce: 2}} })
-	x.fake.answers["Hello"], x.fake.delay = strings.Repeat("more and ", 1000), time.Millisecond
+	x.fake.answers["Hello"], x.fake.delay = strings.Repeat("more and ", 1000), 20*time.Millisecond
 	var open []*http.Response
 	ask := func() int {
 		t.Helper()
@@ -35,7 +35,7 @@ func TestAtOnce(t *testing.T) {
 		}
 	}
 	open[0].Body.Close()
-	for end := time.Now().Add(5 * time.Second); ask() != 200; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); ask() != 200; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("one has ended, and there is no room")
 		}
@@ -81,8 +81,8 @@ func TestOrigins(t *testing.T) {
 // TestSlowReader: a client that reads slowly, but reads, gets all of a stream that takes longer than it may leave a
 // part unread.
 func TestSlowReader(t *testing.T) {
-	x := newFixture(t, func(o *Options) { o.Stall = 150 * time.Millisecond })
-	x.fake.answers["Hello"], x.fake.delay = strings.Repeat("more and ", 100), 2*time.Millisecond
+	x := newFixture(t, func(o *Options) { o.Stall = 500 * time.Millisecond })
+	x.fake.answers["Hello"], x.fake.delay = strings.Repeat("more and ", 50), 10*time.Millisecond
 	resp, err := http.Post(x.http.URL+"/v1/chat/completions", "application/json", strings.NewReader(body(`, "stream": true`)))
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestSlowReader(t *testing.T) {
 			last = r.Text()
 		}
 	}
-	if took := time.Since(began); last != "data: [DONE]" || took < 150*time.Millisecond {
+	if took := time.Since(began); last != "data: [DONE]" || took < x.server.o.Stall {
 		t.Errorf("the stream ends with %q after %s", last, took)
 	}
 	io.Copy(io.Discard, resp.Body)

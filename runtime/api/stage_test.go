@@ -41,11 +41,12 @@ func TestStage(t *testing.T) {
 	}
 	health(503, "the model is loading")
 	const far = "compiling, 45 %, building kernels"
+	go x.server.Load(t.Context(), "")
+	<-begun
 	h, status, b := x.head("/v1/chat/completions", body(""))
 	if status != 503 || get(t, b, "error", "code") != "loading" || get(t, b, "error", "message") != "the model gopher is not loaded yet: "+far || h.Get("Retry-After") != "1" {
 		t.Errorf("a request: %d %s, Retry-After %q", status, b, h.Get("Retry-After"))
 	}
-	<-begun
 	health(503, "the model gopher is not loaded yet: "+far)
 	if _, b := x.do("GET", "/load", ""); get(t, b, "models", 0, "status") != "loading" || get(t, b, "models", 0, "stage") != far || get(t, b, "models", 0, "progress") != 0.45 {
 		t.Error(b)
@@ -58,11 +59,8 @@ func TestStage(t *testing.T) {
 	}
 	close(load)
 	x.settled()
-	for range 100 {
-		if x.server.ready() == nil {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
+	for end := time.Now().Add(time.Minute); x.server.ready() != nil && time.Now().Before(end); {
+		time.Sleep(time.Millisecond)
 	}
 	health(200, nil)
 	if _, b := x.do("GET", "/load", ""); get(t, b, "models", 0, "stage") != nil {
