@@ -10,7 +10,7 @@ func TestGrainOf(t *testing.T) {
 		want   int
 	}{
 		{512, nil, 1}, {512, []int{1, 1}, 1}, {512, []int{1, 32, 8}, 32}, {48, []int{4, 6}, 12}, {512, []int{512}, 512},
-		{512, []int{32, 0, 1}, 0}, // a kernel whose rows all share
+		{512, []int{32, 0, 1}, 0},               // a kernel whose rows all share
 		{48, []int{32}, 0}, {16, []int{128}, 0}, // tiles that a whole step fills in part
 		{48, []int{16, 3, 5}, 0},
 		{1, []int{1}, 1},

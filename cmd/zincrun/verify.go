@@ -28,7 +28,8 @@ on its own; after a difference the oracle's values take the place of the wrong o
 Floats may differ by what another order of additions explains (in proportion to the
 largest value of the row or head and the square root of the reduction's length), cached
 f16 also by one unit in the last place and q8_0 by one code, integers not at all. Nothing else may have been
-written. Last, the replay of the whole entry must give the same bytes, and decode entries of
+written. Last, the replay of the whole entry must give the same bytes, prompts cut at multiples of
+their entry's grain the same bits in caches, states and logits as one step, and decode entries of
 all widths the same bits for the same tokens.
 
 The result is the first dispatch that differs, with entry, call site, kernel, element

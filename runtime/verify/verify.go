@@ -7,8 +7,9 @@
 // compares every element that the dispatch had to write. The memory around the outputs must
 // be unchanged. So each dispatch is judged on its own: earlier dispatches cannot
 // spoil its result. Last, it replays the entry as recorded, which must give
-// the same bytes as its dispatches one at a time. If all entries are compared, the
-// decode entries then get the same tokens and must give the same bits.
+// the same bytes as its dispatches one at a time. Then entries of prompts get the tokens of one step
+// again, in steps cut at multiples of their grain, and must leave the same bits in caches and states. If all
+// entries are compared, the decode entries get the same tokens and must give the same bits.
 //
 // # Tolerance
 //
@@ -58,6 +59,7 @@ import (
 // Device is an executor that lets us look inside.
 type Device interface {
 	runtime.Executor
+	runtime.SpanCopier
 	// Dispatch runs dispatch i of an entry alone.
 	Dispatch(ctx context.Context, e *plans.Entry, i int) error
 	// Read fills dst with the bytes at a; Overwrite is the inverse.
@@ -162,6 +164,11 @@ func Plan(ctx context.Context, plan *plans.Plan, src *plans.Source, dev Device, 
 	for _, s := range trials {
 		if err := src.Read(func() error { return v.run(ctx, s) }); err != nil { // the oracle reads weights as it needs them
 			return nil, fmt.Errorf("%s: %w", s.entry.Name, err)
+		}
+	}
+	if opts.Only == nil {
+		if err := (&cutter{v, dev}).compare(ctx); err != nil {
+			return nil, fmt.Errorf("grains of prompts: %w", err)
 		}
 	}
 	if opts.Entry == "" && opts.Only == nil {

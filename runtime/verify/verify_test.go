@@ -66,6 +66,11 @@ func TestPlan(t *testing.T) {
 				}
 			}
 			want += decode - 1 // widths
+			for _, e := range plan.Entries {
+				if !e.Exact() && e.Grain > 0 {
+					want++
+				}
+			}
 			if len(r.Results) != want || done != total || total == 0 {
 				t.Errorf("%d results, want %d; progress %d of %d", len(r.Results), want, done, total)
 			}

@@ -1,0 +1,18 @@
+package verify
+
+import (
+	"context"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+)
+
+// CutSteps compares steps of prompts with the same steps cut, behind nothing, on an executor that no dispatch of is
+// compared.
+func CutSteps(ctx context.Context, plan *plans.Plan, dev interface {
+	runtime.Executor
+	runtime.SpanCopier
+}) (*Report, error) {
+	v := &verifier{plan: plan, report: &Report{Device: dev.Device()}}
+	return v.report, (&cutter{v, dev}).compare(ctx)
+}
