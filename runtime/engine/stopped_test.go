@@ -37,7 +37,7 @@ func (x *stopped) Wait(ctx context.Context, t runtime.Ticket) error {
 // usual is the entry that most steps of TestClockJumps have.
 const usual = "decode/4"
 
-// TestClockJumps has the clock go on by an hour while requests run, in a step of the usual entry and in one of a prompt:
+// TestClockJumps has the clock go on by an hour while requests run, in a step of the usual entry or of a prompt:
 // answers are those that requests have alone, nobody is given up, and soon behind it the engine chooses the usual entry
 // as often as before, and requests take as long.
 func TestClockJumps(t *testing.T) {
@@ -64,7 +64,7 @@ func clockJumps(t *testing.T, overlaps bool, entry string) {
 		requests[i] = engine.Request{Prompt: prompt(i, 40+30*i), Max: 100, TopLogprobs: -1, IgnoreEOG: true, NoCache: true}
 		want[i] = alone(p, engine.Options{}, false, requests[i])
 	}
-	// round has requests come in one order, and returns how long all take and how many submissions have the usual entry.
+	// round has requests come in one order, and returns how long all take and how many submissions are the usual ones.
 	round := func() (time.Duration, int) {
 		began, begun := time.Now(), len(x.begun)
 		var wait sync.WaitGroup
