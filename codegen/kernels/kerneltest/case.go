@@ -30,6 +30,7 @@ type Case struct {
 	Slots         int
 	Rows          int
 	N             int               // rows of the step; 0 for all
+	First         int               // rows of a longer step before those of this one: content is that of its later rows
 	RunRows       int               // of an exact step, rows of a sequence at most; 0 for all
 	Pos           []int             // of the rows; the last counts on for the rows that lack one
 	Slot          []int             // of the rows; the last repeats

@@ -18,6 +18,12 @@ func (c Case) Value(v *ir.Value) []byte {
 	if b, ok := c.Given[v.Name]; ok {
 		return b
 	}
+	if c.First > 0 && v.Type.Shape[0] == ir.T {
+		all := c
+		all.First, all.N, all.Rows = 0, c.First+c.live(), c.First+c.Rows
+		b := all.Value(v)
+		return b[len(b)/all.Rows*c.First:]
+	}
 	h := fnv.New64a()
 	h.Write([]byte(v.Name))
 	rng := rand.New(rand.NewPCG(h.Sum64(), 7))
@@ -152,10 +158,11 @@ func (c Case) seen(row int) (seen bool) {
 		}
 	}
 	for r := range c.live() {
-		if c.Fresh && At(c.Slot, r, 0) == row/positions && row%positions == At(c.Pos, r, 1)%positions {
+		slot, pos := At(c.Slot, c.First+r, 0), At(c.Pos, c.First+r, 1)
+		if c.Fresh && slot == row/positions && row%positions == pos%positions {
 			return false
 		}
-		seen = seen || At(c.Slot, r, 0) == row/positions && row%positions <= At(c.Pos, r, 1)
+		seen = seen || slot == row/positions && row%positions <= pos
 	}
 	return seen
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,7 @@ type work struct {
 	data map[*ir.Value][]byte // of what is given, as on the device
 	want map[*ir.Value][]byte // of all values, as in the program
 	on   *target.Target       // whose layouts weights have
+	from int                  // rows of a longer step before those of this one: content is that of its later rows
 }
 
 // newWork has a function of rows rows, of which a step has n.
@@ -67,6 +69,9 @@ func (w *work) floats(v *ir.Value) {
 	x := make([]float32, w.count(v))
 	for i := range x {
 		x[i] = float32(w.rng.NormFloat64())
+	}
+	if v.Type.Shape[0] == ir.T {
+		x = slices.Concat(x[w.from*len(x)/w.f.Rows:], x[:w.from*len(x)/w.f.Rows])
 	}
 	w.give(v, kerneltest.F32Bytes(x))
 }
