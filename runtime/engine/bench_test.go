@@ -4,107 +4,182 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/zincc-dev/zincc/ir"
+	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/grammar"
 	"github.com/zincc-dev/zincc/runtime/sample"
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
-// idle is an executor whose steps take a time and always have the same logits.
+// idle is an executor whose steps take a time, of the host, too, which looks for the end all the time as it nears. Their
+// results are ever the same few.
 type idle struct {
 	fake
 	logits     []float32
 	next       []int32
-	candidates []int32
-	steps      int
+	candidates [][]int32 // of steps, one after the other
+	rows       []int32   // candidates of the last one
 	takes      time.Duration
-	ended      time.Time     // the last step
-	host       time.Duration // between steps
+	steps      int
+	open       int
+	ended      time.Time       // the last step
+	gaps       []time.Duration // from the end of a step to the next submission, where that was not made ahead
+	hosts      []time.Duration // from the end of a step until the next one is waited for
 }
 
 func (x *idle) Write(string, []int32) error { return nil }
 
 func (x *idle) Submit(_ context.Context, launches ...runtime.Launch) (runtime.Ticket, error) {
-	for _, l := range launches {
-		x.steps += l.Times
+	if x.open++; x.open == 1 && !x.ended.IsZero() {
+		x.gaps = append(x.gaps, time.Since(x.ended))
 	}
-	x.host += time.Since(x.ended)
-	return 0, nil
+	return runtime.Ticket(launches[0].Times), nil
 }
 
-func (x *idle) Wait(context.Context, runtime.Ticket) error {
-	time.Sleep(x.takes)
+func (x *idle) Wait(_ context.Context, t runtime.Ticket) error {
+	if !x.ended.IsZero() {
+		x.hosts = append(x.hosts, time.Since(x.ended))
+	}
+	end := time.Now().Add(time.Duration(t) * x.takes)
+	time.Sleep(time.Duration(t) * x.takes / 2)
+	x.rows = append(x.rows[:0], x.candidates[x.steps%len(x.candidates)]...)
+	for time.Now().Before(end) {
+	}
+	x.open--
+	x.steps += int(t)
 	x.ended = time.Now()
 	return nil
 }
 
-func (x *idle) Overlaps() bool { return x.takes > 0 }
+func (x *idle) Overlaps() bool { return true }
 
 func (x *idle) Ints(region string) ([]int32, error) {
-	if strings.HasPrefix(region, "prefill/") && strings.HasSuffix(region, ":candidates") {
-		return x.candidates[:ir.CandidateRow], nil
-	} else if strings.HasSuffix(region, ":candidates") {
-		return x.candidates, nil
+	if strings.HasSuffix(region, ":candidates") {
+		return x.rows[:x.heads(region)*ir.CandidateRow], nil
 	}
 	return x.next, nil
 }
 
 func (x *idle) Floats(region string, _ ...int) ([]float32, error) {
-	if region == "prefill/256:logits" {
-		return x.logits[:len(x.next)], nil
-	}
-	return x.logits, nil
+	return x.logits[:x.heads(region)*x.plan.Header.Model.Vocab], nil
 }
 
-// BenchmarkStep is what the host does for a step of 64 rows of 151,936 logits.
-func BenchmarkStep(b *testing.B) {
-	const vocab, rows = 151936, 64
-	p := fakePlan(rows, 1<<20, false)
-	p.Entries = p.Entries[3:] // decode and prompts
-	p.Entries[0].Rows, p.Entries[0].Run = rows, rows
-	p.Header.Model.Vocab = vocab
-	p.Vocab.Tokens, p.Vocab.Types = nil, nil
+func (x *idle) heads(region string) int {
+	name, _, _ := strings.Cut(region, ":")
+	for i := range x.plan.Entries {
+		if e := &x.plan.Entries[i]; e.Name == name {
+			return e.Heads()
+		}
+	}
+	return 0
+}
+
+// median is that of times, in microseconds.
+func median(list []time.Duration) float64 {
+	slices.Sort(list)
+	return float64(list[len(list)/2].Nanoseconds()) / 1e3
+}
+
+// widePlan has slots for 128 sequences in pages, and entries of so many kernels as a large model has.
+func widePlan(vocab int) *plans.Plan {
+	p := fakePlan(128, 1<<13, false)
+	like := p.Entries[3]
+	p.Entries = nil
+	for _, kind := range []string{"decode", "prefill"} {
+		for rows := 1; rows <= 128; rows *= 2 {
+			e := like
+			e.Name, e.Kind, e.Rows, e.Run, e.Reach = fmt.Sprintf("%s/%d", kind, rows), kind, rows, min(rows, 8), rows
+			e.Logits, e.Next, e.Candidates = e.Name+":logits", e.Name+":next", e.Name+":candidates"
+			cost := plans.Cost{ReadBytes: 1 << 20, BytesPerPos: 1, Predicted: plans.Times{Bytes: float32(1e-3+3e-5*float64(rows)) / 400}}
+			e.Dispatches = slices.Repeat([]plans.Dispatch{{Cost: cost}}, 400)
+			p.Entries = append(p.Entries, e)
+		}
+	}
+	toPages(p, 128*16)
+	p.Header.Model.Vocab, p.Vocab.Tokens, p.Vocab.Types = vocab, nil, nil
 	for i := range vocab {
 		p.Vocab.Tokens = append(p.Vocab.Tokens, fmt.Sprint("t", i))
 	}
+	return p
+}
+
+// BenchmarkStep is what the host does for a step of 64 or 128 rows of 151,936 logits.
+func BenchmarkStep(b *testing.B) {
+	const vocab, most, distinct, steps = 151936, 128, 32, 4
+	p := widePlan(vocab)
 	tok, err := text.New(p.Vocab)
 	if err != nil {
 		b.Fatal(err)
 	}
-	x := &idle{candidates: make([]int32, rows*ir.CandidateRow), fake: fake{plan: p}, logits: make([]float32, rows*vocab), next: make([]int32, 256)}
-	for i := range x.next {
-		x.next[i] = 1000
-	}
+	x := &idle{fake: fake{plan: p}, logits: make([]float32, most*vocab), next: slices.Repeat([]int32{1000}, 256)}
 	r := rand.New(rand.NewPCG(1, 2))
-	for i := range x.logits {
-		x.logits[i] = float32(r.NormFloat64() * 2.5)
-		if i%997 == 0 && i%vocab < 30*997 {
-			x.logits[i] += 20
+	var rows [distinct][ir.CandidateRow]int32
+	for i := range most {
+		row := x.logits[i*vocab:][:vocab]
+		if i >= distinct {
+			copy(row, x.logits[(i-distinct)*vocab:])
+			continue
 		}
+		for k := range row {
+			row[k] = float32(r.NormFloat64() * 2.5)
+		}
+		for range 30 {
+			row[r.IntN(vocab)] += 20
+		}
+		ir.Candidates(row, rows[i][:])
 	}
-	for i := range rows {
-		ir.Candidates(x.logits[i*vocab:][:vocab], x.candidates[i*ir.CandidateRow:])
+	for step := range steps {
+		var all []int32
+		for i := range most {
+			all = append(all, rows[(7*step+i)%distinct][:]...)
+		}
+		x.candidates = append(x.candidates, all)
 	}
-	drawn := sample.Neutral()
-	drawn.Temp, drawn.TopK, drawn.TopP = 0.6, 20, 0.95
-	penalized := drawn
-	penalized.Repeat = 1.1
+	format, err := grammar.Regex(`[t0-8]*`)
+	if err != nil {
+		b.Fatal(err)
+	}
+	draw := func(q *engine.Request, i int) {
+		q.Sampling = sample.Neutral()
+		q.Sampling.Temp, q.Sampling.TopK, q.Sampling.TopP, q.Sampling.Seed = 0.7, 40, 0.95, uint64(i)
+	}
 	for _, c := range []struct {
-		name   string
-		params sample.Params
-		among  string // the region of candidates
-		takes  time.Duration
+		name string
+		rows int
+		set  func(q *engine.Request, i int)
 	}{
-		{"greedy", sample.Params{}, "", 0}, {"drawn", drawn, "", 0}, {"temperature", sample.Neutral(), "", 0}, {"penalized", penalized, "", 0},
-		{"drawn of candidates", drawn, "decode/8:candidates", 4 * time.Millisecond},
+		{"greedy", 64, func(*engine.Request, int) {}},
+		{"greedy", 128, func(*engine.Request, int) {}},
+		{"drawn", 64, draw},
+		{"drawn", 128, draw},
+		{"top-p", 64, func(q *engine.Request, i int) { draw(q, i); q.Sampling.TopK = 0 }},
+		{"min-p", 64, func(q *engine.Request, i int) {
+			draw(q, i)
+			q.Sampling.TopK, q.Sampling.TopP, q.Sampling.MinP = 0, 1, 0.05
+		}},
+		{"penalties", 64, func(q *engine.Request, i int) { draw(q, i); q.Sampling.Repeat = 1.1 }},
+		{"stops", 64, func(q *engine.Request, i int) { draw(q, i); q.Stops = []string{"\n\nHuman:", "###"} }},
+		{"formats", 64, func(q *engine.Request, i int) {
+			if draw(q, i); i%8 == 0 {
+				q.Format = format
+			}
+		}},
+		{"probabilities", 64, func(q *engine.Request, i int) {
+			if draw(q, i); i%8 == 0 {
+				q.TopLogprobs = 5
+			}
+		}},
 	} {
-		b.Run(c.name, func(b *testing.B) {
+		b.Run(fmt.Sprintf("%s/%d", c.name, c.rows), func(b *testing.B) {
+			x.steps, x.open, x.gaps, x.hosts, x.ended, x.takes = 0, 0, nil, nil, time.Time{}, 2*time.Millisecond
 			e, err := engine.New(p, x, tok, engine.Options{})
 			if err != nil {
 				b.Fatal(err)
@@ -112,11 +187,11 @@ func BenchmarkStep(b *testing.B) {
 			defer e.Close()
 			b.ReportAllocs()
 			b.ResetTimer()
-			x.steps, x.host, x.takes, p.Entries[0].Candidates = 0, 0, c.takes, c.among
 			var wait sync.WaitGroup
-			for i := range rows {
+			for i := range c.rows {
+				q := engine.Request{Prompt: []int32{int32(i)}, Max: b.N + 1, TopLogprobs: -1, IgnoreEOG: true}
+				c.set(&q, i)
 				wait.Go(func() {
-					q := engine.Request{Prompt: []int32{int32(i)}, Max: b.N + 1, TopLogprobs: -1, IgnoreEOG: true, Sampling: c.params, Stops: []string{"\n\nHuman:"}}
 					for _, err := range e.Generate(context.Background(), q) {
 						if err != nil {
 							b.Error(err)
@@ -125,8 +200,10 @@ func BenchmarkStep(b *testing.B) {
 				})
 			}
 			wait.Wait()
-			b.ReportMetric(float64(x.steps)/float64(b.N), "steps/op")
-			b.ReportMetric(float64(x.host.Microseconds())/float64(x.steps), "host-us/step")
+			chosen := e.Stats().Chosen
+			b.ReportMetric(float64(chosen[engine.ByLogits])/float64(b.N), "by-logits/op")
+			b.ReportMetric(median(x.gaps), "gap-us")
+			b.ReportMetric(median(x.hosts), "host-us")
 		})
 	}
 }

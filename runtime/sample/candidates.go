@@ -15,25 +15,22 @@ import (
 
 // candidateRow is what is known of a row. Of its words no more is looked at than a choice takes.
 type candidateRow struct {
-	words   []int32     // of the device
-	list    []candidate // those that are sure are sorted, and come first
-	sure    int         // how many of the list come before all that is not known
-	whole   bool        // the list has all that is known; else the first of that
-	bad     bool        // the words are of no row
-	bound   candidate   // what is not known is not before it; noLimit: all that is above -Inf is known
-	first   candidate   // of all, before any change
-	weighed bool        // least and most are known
-	least   float64     // between this and most lies the weight of what is not known, of which first has 1
+	words   *[ir.CandidateRow]int32 // of the device
+	list    []candidate             // all that is known, in no order but where that is changed
+	sure    int                     // changed: how many of the list come before all that is not known; these are sorted
+	taken   int                     // how many of those that are sure were taken
+	bad     bool                    // the words are of no row
+	bound   candidate               // what is not known is not before it; noLimit: all that is above -Inf is known
+	first   candidate               // of all, before any change
+	weighed bool                    // least and most are known
+	least   float64                 // between this and most lies the weight of what is not known, of which first has 1
 	most    float64
 	vocab   int
 	changed bool
-	heads   []head
-}
-
-// head is the next candidate of a part.
-type head struct {
-	candidate
-	part, at int
+	// next has the next candidate of each part from ir.CandidateParts on, the first of 2i and 2i+1 at each i before, and
+	// of parts how many candidates are not next any more. noLimit is none.
+	next [2 * ir.CandidateParts]candidate
+	gone [ir.CandidateParts]uint8
 }
 
 // top is the largest logit, before any change.
@@ -45,6 +42,8 @@ const (
 	// sumError is that of sums of a few numbers on the host, with much to spare.
 	sumError = 1e-9
 	minusInf = 0xff800000 // its bits, and its key
+	// knownMost is how many candidates a row has.
+	knownMost = ir.CandidateParts * ir.CandidateKeep
 )
 
 // errMore says that what is known does not decide.
@@ -52,115 +51,95 @@ var errMore = errors.New("all logits are wanted")
 
 // read takes a row of op candidates in; false if it is none.
 func (r *candidateRow) read(row []int32, vocab int) bool {
-	*r = candidateRow{words: row, list: r.list[:0], heads: r.heads[:0], bound: noLimit, first: noLimit, vocab: vocab}
 	if len(row) != ir.CandidateRow {
 		return false
 	}
+	r.words, r.vocab, r.taken, r.bad, r.weighed, r.changed = (*[ir.CandidateRow]int32)(row), vocab, 0, false, false, false
+	r.bound, r.least, r.most, r.gone = noLimit, 0, 0, [ir.CandidateParts]uint8{}
 	for part := range ir.CandidateParts {
-		if c, ok := r.at(part, 0); ok {
-			r.first = min(r.first, c)
-		}
-		if c, ok := r.at(part, ir.CandidateKeep-1); ok {
-			r.bound = min(r.bound, c)
-		}
+		r.next[ir.CandidateParts+part] = r.at(part, 0)
+		r.bound = min(r.bound, r.at(part, ir.CandidateKeep-1))
 	}
+	for i := ir.CandidateParts - 1; i > 0; i-- {
+		r.next[i] = min(r.next[2*i], r.next[2*i+1])
+	}
+	r.first = r.next[1]
 	return !r.bad
 }
 
-// at is candidate i of a part; false if there are not so many.
-func (r *candidateRow) at(part, i int) (candidate, bool) {
-	words := r.words[part*ir.CandidateWords+2*i:][:2]
-	if uint32(words[0]) == minusInf {
-		return 0, false
+// at is candidate i of a part; noLimit if there are not so many.
+func (r *candidateRow) at(part, i int) candidate {
+	at := part*ir.CandidateWords + 2*i
+	bits, id := uint32(r.words[at]), uint32(r.words[at+1])
+	if bits == minusInf {
+		return noLimit
 	}
-	if id := words[1]; id < 0 || int(id) >= r.vocab || int(id)/ir.CandidateRun%ir.CandidateParts != part {
+	if id >= uint32(r.vocab) || id/ir.CandidateRun%ir.CandidateParts != uint32(part) {
 		r.bad = true
-		return 0, false
+		return noLimit
 	}
-	return pack(words[1], math.Float32frombits(uint32(words[0]))), true
+	return pack(int32(id), math.Float32frombits(bits))
 }
 
 // limit is before what may have others, which are not known, before it.
 func (r *candidateRow) limit() candidate { return r.bound >> 32 << 32 }
 
-// lead lets the list have the first n of those that are sure. Each part has its own in order.
-func (r *candidateRow) lead(n int) {
-	r.list, r.heads = r.list[:0], r.heads[:0]
-	next := func(part, at int) (head, bool) {
-		if at == ir.CandidateKeep {
-			return head{}, false
+// take returns the next one of those that are sure, in order; false if there is none.
+func (r *candidateRow) take() (candidate, bool) {
+	if r.changed {
+		if r.taken == r.sure {
+			return 0, false
 		}
-		c, ok := r.at(part, at)
-		return head{c, part, at}, ok && c < r.limit()
+		r.taken++
+		return r.list[r.taken-1], true
 	}
-	for part := range ir.CandidateParts {
-		if h, ok := next(part, 0); ok {
-			r.heads = append(r.heads, h)
-		}
+	c := r.next[1]
+	if c >= r.limit() {
+		return 0, false
 	}
-	for i := len(r.heads)/2 - 1; i >= 0; i-- {
-		sink(r.heads, i)
+	r.taken++
+	part := int(uint32(c)) / ir.CandidateRun % ir.CandidateParts
+	r.gone[part]++
+	first := noLimit
+	if gone := int(r.gone[part]); gone < ir.CandidateKeep {
+		first = r.at(part, gone)
 	}
-	for len(r.heads) > 0 && len(r.list) < n {
-		first := r.heads[0]
-		r.list = append(r.list, first.candidate)
-		if h, ok := next(first.part, first.at+1); ok {
-			r.heads[0] = h
-		} else {
-			last := len(r.heads) - 1
-			r.heads[0], r.heads = r.heads[last], r.heads[:last]
-		}
-		sink(r.heads, 0)
+	for i := ir.CandidateParts + part; i > 1; i /= 2 {
+		r.next[i] = first
+		first = min(first, r.next[i^1])
 	}
-	r.sure, r.whole = len(r.list), false
+	r.next[1] = first
+	return c, true
 }
 
-// sink restores the order of a heap whose head i may be behind those below it.
-func sink(heap []head, i int) {
-	for {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(heap); child++ {
-			if heap[child].candidate < heap[least].candidate {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		heap[i], heap[least] = heap[least], heap[i]
-		i = least
-	}
-}
-
-// all lets the list have all that is known.
-func (r *candidateRow) all() {
-	if r.whole {
-		return
+// all returns all that is known.
+func (r *candidateRow) all() []candidate {
+	if r.changed {
+		return r.list
 	}
 	r.list = r.list[:0]
 	for part := range ir.CandidateParts {
 		for i := range ir.CandidateKeep {
-			c, ok := r.at(part, i)
-			if !ok {
+			c := r.at(part, i)
+			if c == noLimit {
 				break
 			}
 			r.list = append(r.list, c)
 		}
 	}
-	r.whole = true
-	r.order()
+	return r.list
 }
 
-// order sorts the list as far as it comes before all that is not known.
-func (r *candidateRow) order() {
-	r.sure = 0
-	for i, c := range r.list {
+// change replaces all that is known, and begins anew with what is sure of that.
+func (r *candidateRow) change(list []candidate) {
+	r.list, r.changed, r.taken, r.sure = list, true, 0, 0
+	for i, c := range list {
 		if c < r.limit() {
-			r.list[i], r.list[r.sure] = r.list[r.sure], c
+			list[i], list[r.sure] = list[r.sure], c
 			r.sure++
 		}
 	}
-	slices.Sort(r.list[:r.sure])
+	slices.Sort(list[:r.sure])
 }
 
 // weights finds between what lies the weight of what is not in the list.
@@ -179,29 +158,36 @@ func (r *candidateRow) weigh(words []int32) {
 	if uint32(words[2*ir.CandidateKeep-2]) == minusInf {
 		return // there is nothing else
 	}
-	const unit = 1.0 / (1 << ir.CandidateBits)
 	first := float64(math.Float32frombits(uint32(words[0])))
 	known := 0.0
 	for i := range ir.CandidateKeep {
 		known += exp(float64(math.Float32frombits(uint32(words[2*i]))) - first)
 	}
-	all := (float64(uint32(words[2*ir.CandidateKeep]))*(1<<16) + float64(uint32(words[2*ir.CandidateKeep+1]))) * unit
+	all := partWeight(words)
 	each := float64(r.vocab/ir.CandidateParts + ir.CandidateRun) // tokens of the part, at most
 	scale := exp(first - r.top())
 	r.least += scale * max(0, all*(1-weightError)-known)
-	r.most += scale * max(0, (all+each*unit)*(1+weightError)-known)
+	r.most += scale * max(0, (all+each*weightUnit)*(1+weightError)-known)
 }
 
-// change replaces the logits of tokens by what f makes of them. It must not bring one that is not known before the
-// bound: changes of the chain make the larger of two logits no smaller than the other.
+// weightUnit is the smallest weight that the device sums, where the first of a part has 1.
+const weightUnit = 1.0 / (1 << ir.CandidateBits)
+
+// partWeight is the weight of all tokens of a part, of which the first has 1.
+func partWeight(words []int32) float64 {
+	return (float64(uint32(words[2*ir.CandidateKeep]))*(1<<16) + float64(uint32(words[2*ir.CandidateKeep+1]))) * weightUnit
+}
+
+// changeCandidates replaces the logits of tokens by what f makes of them. It must not bring one that is not known
+// before the bound: changes of the chain make the larger of two logits no smaller than the other.
 func (s *set) changeCandidates(f func(id int32, logit float64) float64, ids []int32) {
 	k := s.candidates
-	s.head = s.head[:0]
 	if len(ids) == 0 {
 		return
 	}
 	least, _ := k.weights()
-	if k.all(); k.bad {
+	list := k.all()
+	if k.bad {
 		s.more()
 		return
 	}
@@ -211,15 +197,17 @@ func (s *set) changeCandidates(f func(id int32, logit float64) float64, ids []in
 			wanted[id] = true
 		}
 	}
-	k.changed = k.changed || len(wanted) > 0
-	for i, c := range k.list {
+	if len(wanted) == 0 {
+		return
+	}
+	for i, c := range list {
 		if id := c.id(); wanted[id] {
-			k.list[i] = pack(id, s.changed(f, id, c.logit()))
+			list[i] = pack(id, s.changed(f, id, c.logit()))
 			delete(wanted, id)
 		}
 	}
-	k.list = slices.DeleteFunc(k.list, func(c candidate) bool { return c.logit() == negInf })
-	k.order()
+	k.change(slices.DeleteFunc(list, func(c candidate) bool { return c.logit() == negInf }))
+	s.head = s.head[:0]
 	if k.bound == noLimit {
 		return // the others stay at -Inf
 	}
@@ -233,23 +221,28 @@ func (s *set) changeCandidates(f func(id int32, logit float64) float64, ids []in
 	k.least = max(0, least-float64(len(wanted))*exp(float64(bound)-k.top())*(1+weightError))
 }
 
-// manyAtOnce is from how many tokens on they are brought in order alone, as a stage that keeps so many asks for them.
-const manyAtOnce = 2
-
-// growCandidates lets the head have n tokens, and maybe more that are known to come first.
-func (s *set) growCandidates(n int) bool {
-	k := s.candidates
-	if s.head = s.head[:0]; n >= manyAtOnce && !k.whole && s.gate == nil {
-		k.lead(n)
-	} else {
-		k.all()
-	}
-	for _, c := range k.list[:k.sure] {
+// fill lets the head have n tokens, if so many are known.
+func (s *set) fill(n int) {
+	for len(s.head) < n {
+		c, ok := s.candidates.take()
+		if !ok {
+			s.cut = s.candidates.bound == noLimit
+			return
+		}
 		if s.gate == nil || s.gate.Allows(c.id()) {
 			s.head = append(s.head, c)
 		}
 	}
-	switch s.cut = k.bound == noLimit && (k.whole || len(k.heads) == 0); {
+}
+
+// growCandidates lets the head have n tokens.
+func (s *set) growCandidates(n int) bool {
+	k := s.candidates
+	if k.bound == noLimit {
+		n = knownMost + 1 // all
+	}
+	s.fill(n)
+	switch {
 	case k.bad:
 		s.more()
 		return false
@@ -287,18 +280,35 @@ func (s *set) whole() {
 	}
 }
 
+// roughBounds are bounds of the weight of all that is left, by what the device has summed, where nothing is changed:
+// they are hardly ever too wide to decide, and soon found.
+func (s *set) roughBounds() (least, most float64, ok bool) {
+	k := s.candidates
+	if s.scale != 1 || k.changed {
+		return 0, 0, false
+	}
+	each := float64(k.vocab/ir.CandidateParts + ir.CandidateRun) // tokens of a part, at most
+	for part := range ir.CandidateParts {
+		words := k.words[part*ir.CandidateWords:][:ir.CandidateWords]
+		if uint32(words[0]) == minusInf {
+			continue
+		}
+		scale, all := exp(float64(math.Float32frombits(uint32(words[0])))-k.top()), partWeight(words)
+		least += scale * (all - each*weightUnit) * (1 - weightError)
+		most += scale * (all + each*weightUnit) * (1 + weightError)
+	}
+	return least * (1 - sumError), most * (1 + sumError), true
+}
+
 // bounds are those of the weight of all that is left, of which the largest logit has 1; false if there are none.
 func (s *set) bounds() (least, most float64, ok bool) {
 	k := s.candidates
 	top := float64(s.top())
-	if s.gate != nil || s.scale < 1 || s.err != nil || k.bound == noLimit {
-		return 0, 0, false
-	}
-	if k.all(); k.bad {
-		return 0, 0, false
-	}
-	for _, c := range k.list {
+	for _, c := range k.all() {
 		least += exp((float64(c.logit()) - top) * s.scale)
+	}
+	if k.bad {
+		return 0, 0, false
 	}
 	most = least
 	restLeast, restMost := k.weights()
@@ -310,20 +320,34 @@ func (s *set) bounds() (least, most float64, ok bool) {
 	return least * (1 - sumError), most * (1 + sumError), !math.IsInf(most, 1) && !math.IsNaN(most)
 }
 
-// reaches returns the place in the head at which the sum of weights surely reaches a share of all, or surely exceeds
-// it; false if that may be another place.
-func (s *set) reaches(share float64, head []candidate, exceeds bool) (int, bool) {
-	least, most, ok := s.bounds()
-	if !ok {
+// reaches returns the place in the head, before another one, at which the sum of weights surely reaches a share of all,
+// or surely exceeds it; false if that may be another place.
+func (s *set) reaches(share float64, before int, exceeds bool) (int, bool) {
+	s.grow(1)
+	if s.gate != nil || s.scale < 1 || s.err != nil || s.candidates.bound == noLimit {
 		return 0, false
 	}
-	least, most = share*least*(1-sumError), share*most*(1+sumError)
+	for _, bounds := range []func() (least, most float64, ok bool){s.roughBounds, s.bounds} {
+		if least, most, ok := bounds(); ok {
+			if n, ok := s.place(share*least*(1-sumError), share*most*(1+sumError), before, exceeds); ok {
+				return n, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// place is reaches of a share of all that lies between least and most.
+func (s *set) place(least, most float64, before int, exceeds bool) (int, bool) {
 	sum := 0.0
-	for i, c := range head {
+	for i := range before {
 		if i > 0 && sum >= least {
 			return 0, false
 		}
-		sum += s.weight(c.logit())
+		if s.fill(i + 1); i >= len(s.head) || s.candidates.bad {
+			return 0, false
+		}
+		sum += s.weight(s.head[i].logit())
 		if sum > most || sum == most && !exceeds {
 			return i, true
 		}
@@ -333,8 +357,7 @@ func (s *set) reaches(share float64, head []candidate, exceeds bool) (int, bool)
 
 // nucleusOfCandidates keeps the smallest set with a share p of the weights.
 func (s *set) nucleusOfCandidates(p float64) {
-	s.grow(1)
-	n, ok := s.reaches(p, s.head, false)
+	n, ok := s.reaches(p, knownMost, false)
 	if !ok {
 		s.more()
 		return
@@ -345,14 +368,12 @@ func (s *set) nucleusOfCandidates(p float64) {
 // pickCandidate returns the token at a share u of the weights. By all logits the first leastHead alone are
 // surely in order.
 func (s *set) pickCandidate(u float64) int32 {
-	s.grow(1)
-	head := s.head[:min(len(s.head), leastHead)]
-	n, ok := s.reaches(u, head, true)
+	n, ok := s.reaches(u, leastHead, true)
 	if !ok {
 		s.more()
 		return 0
 	}
-	return head[n].id()
+	return s.head[n].id()
 }
 
 // CheckAmong is Check of the logits of which a row of op candidates is; false if that is no such row.

@@ -135,8 +135,12 @@ func (s *set) restrict(limit candidate) {
 	s.grow(1)
 	open := s.open()
 	s.total, s.limit = 0, min(s.limit, limit)
+	for n := 0; open && n < len(s.head) && n <= leastHead && s.head[n] <= s.limit; {
+		n++
+		s.fill(n + 1)
+	}
 	s.trim()
-	if open && (!s.cut || len(s.head) > leastHead) { // by all logits only so many are surely in order
+	if open && (!s.cut || len(s.head) > leastHead || s.candidates.bad) { // by all logits only so many are surely in order
 		s.more()
 	}
 }
