@@ -16,9 +16,6 @@ import (
 // candidateRow is what is known of a row. Of its words no more is looked at than a choice takes.
 type candidateRow struct {
 	words   *[ir.CandidateRow]int32 // of the device
-	list    []candidate             // all that is known, in no order but where that is changed
-	sure    int                     // changed: how many of the list come before all that is not known; these are sorted
-	taken   int                     // how many of those that are sure were taken
 	bad     bool                    // the words are of no row
 	bound   candidate               // what is not known is not before it; noLimit: all that is above -Inf is known
 	first   candidate               // of all, before any change
@@ -27,8 +24,10 @@ type candidateRow struct {
 	most    float64
 	vocab   int
 	changed bool
+	known   [knownMost]candidate // changed: all that is known, part by part, in order; noLimit is none
+	lost    int                  // how many tokens that are not known may weigh nothing, as they are changed
 	// next has the next candidate of each part from ir.CandidateParts on, the first of 2i and 2i+1 at each i before, and
-	// of parts how many candidates are not next any more. noLimit is none.
+	// gone how many candidates of a part are not next any more. noLimit is none.
 	next [2 * ir.CandidateParts]candidate
 	gone [ir.CandidateParts]uint8
 }
@@ -54,51 +53,57 @@ func (r *candidateRow) read(row []int32, vocab int) bool {
 	if len(row) != ir.CandidateRow {
 		return false
 	}
-	r.words, r.vocab, r.taken, r.bad, r.weighed, r.changed = (*[ir.CandidateRow]int32)(row), vocab, 0, false, false, false
-	r.bound, r.least, r.most, r.gone = noLimit, 0, 0, [ir.CandidateParts]uint8{}
+	r.words, r.vocab, r.bad, r.bound, r.changed = (*[ir.CandidateRow]int32)(row), vocab, false, noLimit, false
+	r.weighed, r.least, r.most, r.lost = false, 0, 0, 0
 	for part := range ir.CandidateParts {
-		r.next[ir.CandidateParts+part] = r.at(part, 0)
 		r.bound = min(r.bound, r.at(part, ir.CandidateKeep-1))
 	}
-	for i := ir.CandidateParts - 1; i > 0; i-- {
-		r.next[i] = min(r.next[2*i], r.next[2*i+1])
-	}
+	r.begin()
 	r.first = r.next[1]
 	return !r.bad
 }
 
+// begin lets the first candidate be the next one.
+func (r *candidateRow) begin() {
+	r.gone = [ir.CandidateParts]uint8{}
+	for part := range ir.CandidateParts {
+		r.next[ir.CandidateParts+part] = r.at(part, 0)
+	}
+	for i := ir.CandidateParts - 1; i > 0; i-- {
+		r.next[i] = min(r.next[2*i], r.next[2*i+1])
+	}
+}
+
 // at is candidate i of a part; noLimit if there are not so many.
 func (r *candidateRow) at(part, i int) candidate {
+	if r.changed {
+		return r.known[part*ir.CandidateKeep+i]
+	}
 	at := part*ir.CandidateWords + 2*i
 	bits, id := uint32(r.words[at]), uint32(r.words[at+1])
 	if bits == minusInf {
 		return noLimit
 	}
-	if id >= uint32(r.vocab) || id/ir.CandidateRun%ir.CandidateParts != uint32(part) {
+	if id >= uint32(r.vocab) || partOf(id) != part {
 		r.bad = true
 		return noLimit
 	}
 	return pack(int32(id), math.Float32frombits(bits))
 }
 
+// partOf is the part that a token is in.
+func partOf(id uint32) int { return int(id / ir.CandidateRun % ir.CandidateParts) }
+
 // limit is before what may have others, which are not known, before it.
 func (r *candidateRow) limit() candidate { return r.bound >> 32 << 32 }
 
 // take returns the next one of those that are sure, in order; false if there is none.
 func (r *candidateRow) take() (candidate, bool) {
-	if r.changed {
-		if r.taken == r.sure {
-			return 0, false
-		}
-		r.taken++
-		return r.list[r.taken-1], true
-	}
 	c := r.next[1]
 	if c >= r.limit() {
 		return 0, false
 	}
-	r.taken++
-	part := int(uint32(c)) / ir.CandidateRun % ir.CandidateParts
+	part := partOf(uint32(c))
 	r.gone[part]++
 	first := noLimit
 	if gone := int(r.gone[part]); gone < ir.CandidateKeep {
@@ -112,34 +117,30 @@ func (r *candidateRow) take() (candidate, bool) {
 	return c, true
 }
 
-// all returns all that is known.
-func (r *candidateRow) all() []candidate {
-	if r.changed {
-		return r.list
-	}
-	r.list = r.list[:0]
-	for part := range ir.CandidateParts {
-		for i := range ir.CandidateKeep {
-			c := r.at(part, i)
-			if c == noLimit {
-				break
+// change replaces the logit of a token by what f makes of it, and says whether it is known. With the last change the
+// candidates begin anew.
+func (r *candidateRow) change(id int32, f func(logit float32) float32) bool {
+	if !r.changed {
+		for part := range ir.CandidateParts {
+			for i := range ir.CandidateKeep {
+				r.known[part*ir.CandidateKeep+i] = r.at(part, i)
 			}
-			r.list = append(r.list, c)
 		}
+		r.changed = true
 	}
-	return r.list
-}
-
-// change replaces all that is known, and begins anew with what is sure of that.
-func (r *candidateRow) change(list []candidate) {
-	r.list, r.changed, r.taken, r.sure = list, true, 0, 0
-	for i, c := range list {
-		if c < r.limit() {
-			list[i], list[r.sure] = list[r.sure], c
-			r.sure++
+	part := r.known[partOf(uint32(id))*ir.CandidateKeep:][:ir.CandidateKeep]
+	for i, c := range part {
+		if c == noLimit || c.id() != id {
+			continue
 		}
+		part[i] = noLimit
+		if logit := f(c.logit()); logit != negInf {
+			part[i] = pack(id, logit)
+		}
+		slices.Sort(part)
+		return true
 	}
-	slices.Sort(list[:r.sure])
+	return false
 }
 
 // weights finds between what lies the weight of what is not in the list.
@@ -150,7 +151,7 @@ func (r *candidateRow) weights() (least, most float64) {
 		}
 		r.weighed = true
 	}
-	return r.least, r.most
+	return max(0, r.least-float64(r.lost)*exp(float64(r.bound.logit())-r.top())*(1+weightError)), r.most
 }
 
 // weigh adds the weight of what a part has beside its candidates.
@@ -182,43 +183,26 @@ func partWeight(words []int32) float64 {
 // before the bound: changes of the chain make the larger of two logits no smaller than the other.
 func (s *set) changeCandidates(f func(id int32, logit float64) float64, ids []int32) {
 	k := s.candidates
-	if len(ids) == 0 {
-		return
-	}
-	least, _ := k.weights()
-	list := k.all()
-	if k.bad {
-		s.more()
-		return
-	}
-	wanted := make(map[int32]bool, len(ids))
 	for _, id := range ids {
-		if id >= 0 && int(id) < k.vocab {
-			wanted[id] = true
+		if id < 0 || int(id) >= k.vocab {
+			continue
 		}
-	}
-	if len(wanted) == 0 {
-		return
-	}
-	for i, c := range list {
-		if id := c.id(); wanted[id] {
-			list[i] = pack(id, s.changed(f, id, c.logit()))
-			delete(wanted, id)
+		change := func(logit float32) float32 { return s.changed(f, id, logit) }
+		if k.change(id, change) || k.bound == noLimit { // the others stay at -Inf
+			continue
 		}
-	}
-	k.change(slices.DeleteFunc(list, func(c candidate) bool { return c.logit() == negInf }))
-	s.head = s.head[:0]
-	if k.bound == noLimit {
-		return // the others stay at -Inf
-	}
-	bound := k.bound.logit()
-	for id := range wanted {
-		if !(s.changed(f, id, bound) <= bound) {
+		if k.lost++; !(change(k.bound.logit()) <= k.bound.logit()) {
 			s.more()
 			return
 		}
 	}
-	k.least = max(0, least-float64(len(wanted))*exp(float64(bound)-k.top())*(1+weightError))
+	switch {
+	case k.bad:
+		s.more()
+	case k.changed:
+		k.begin()
+		s.head = s.head[:0]
+	}
 }
 
 // fill lets the head have n tokens, if so many are known.
@@ -304,8 +288,14 @@ func (s *set) roughBounds() (least, most float64, ok bool) {
 func (s *set) bounds() (least, most float64, ok bool) {
 	k := s.candidates
 	top := float64(s.top())
-	for _, c := range k.all() {
-		least += exp((float64(c.logit()) - top) * s.scale)
+	for part := range ir.CandidateParts {
+		for i := range ir.CandidateKeep {
+			c := k.at(part, i)
+			if c == noLimit {
+				break
+			}
+			least += exp((float64(c.logit()) - top) * s.scale)
+		}
 	}
 	if k.bad {
 		return 0, 0, false

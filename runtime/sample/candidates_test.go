@@ -217,3 +217,25 @@ func TestCandidatesRefuse(t *testing.T) {
 		t.Errorf("%d bad rows are refused", refused)
 	}
 }
+
+// TestCandidatesNotNumbers: a NaN that a change meets stays one, and an infinite logit stays infinite.
+func TestCandidatesNotNumbers(t *testing.T) {
+	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1))} {
+		logits := make([]float32, 5000)
+		logits[7] = bad
+		row := make([]int32, ir.CandidateRow)
+		ir.Candidates(logits, row)
+		p := Neutral()
+		p.Repeat = 1.1
+		s, by := New(p, words), New(p, words)
+		s.Accept(7)
+		by.Accept(7)
+		_, want := by.Choose(logits, nil)
+		if id, ok, err := s.ChooseAmong(row, len(logits), nil); ok && err != want {
+			t.Errorf("%g: %d, %v, want %v", bad, id, err, want)
+		}
+		if want != ErrNotNumbers && bad != bad {
+			t.Errorf("by all logits: %v", want)
+		}
+	}
+}
