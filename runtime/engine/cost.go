@@ -94,7 +94,6 @@ type covering struct {
 	entry *plans.Entry // the widest
 	mean  float64      // seconds
 	most  time.Duration
-	steps int
 }
 
 // cover says how a token of each of n sequences takes the least time in steps of the entries, narrow ones first in the
@@ -106,23 +105,35 @@ func (c costs) cover(entries []*plans.Entry, n, depth int) (*plans.Entry, time.D
 }
 
 func (c costs) covering(entries []*plans.Entry, n, depth int) covering {
-	one, all := make([]covering, len(entries)), make([]covering, n+1)
+	means := make([]float64, len(entries))
 	for i, e := range entries {
-		one[i] = covering{e, c.mean(e, depth), c.most(e, depth), 1}
+		means[i] = c.mean(e, depth)
 	}
+	type covered struct {
+		mean         float64
+		steps, entry int // the first of these steps
+	}
+	all := make([]covered, n+1)
 	for k := 1; k <= n; k++ {
-		for _, first := range one {
-			rest := &all[max(0, k-first.entry.Rows)]
-			now := covering{first.entry, rest.mean + first.mean, rest.most + first.most, rest.steps + 1}
-			if rest.entry != nil && rest.entry.Rows > now.entry.Rows {
-				now.entry = rest.entry
-			}
-			if b := &all[k]; b.entry == nil || now.mean < b.mean || now.mean == b.mean && now.steps < b.steps {
-				*b = now
+		best := covered{steps: math.MaxInt}
+		for i, e := range entries {
+			rest := &all[max(0, k-e.Rows)]
+			mean, steps := rest.mean+means[i], rest.steps+1
+			if best.steps == math.MaxInt || mean < best.mean || mean == best.mean && steps < best.steps {
+				best = covered{mean, steps, i}
 			}
 		}
+		all[k] = best
 	}
-	return all[n]
+	best := covering{mean: all[n].mean}
+	for n > 0 {
+		e := entries[all[n].entry]
+		best.most += c.most(e, depth)
+		if n -= e.Rows; best.entry == nil || e.Rows > best.entry.Rows {
+			best.entry = e
+		}
+	}
+	return best
 }
 
 // fullGain is how many more tokens a second steps without an empty row must give than those that have a row for all.

@@ -224,7 +224,7 @@ func (e *Engine) bound(g *guided) error {
 			masked[i], rows = int32(i+1), append(rows, i)
 		}
 	}
-	each(rows, vectors(32*words), func(i int) {
+	each(rows, helpers(len(rows), 32*words), func(i int) {
 		s, row := g.group[i], mask[i*words:(i+1)*words]
 		if len(s.next) > 0 {
 			row[s.next[0]/32] = 1 << (s.next[0] % 32)

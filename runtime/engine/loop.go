@@ -31,6 +31,7 @@ type loop struct {
 	guided    *guided       // nil: no sequences are
 	guides    bool          // the device can choose within masks
 	host      average       // seconds from the end of a step of decoding on the device until its tokens are chosen
+	perRow    average       // seconds that the choice by a row of candidates takes
 	pages     *cache.Pages  // that slots have; nil where caches do not lie in pages
 	short     bool          // a slot is free, and there are no pages for the next request
 	preempted int64         // sequences that gave their slots up

@@ -254,7 +254,8 @@ func (e *Engine) chooseOnHost(entry *plans.Entry, group []*seq, rows, list []int
 			few = append(few, i)
 		}
 	}
-	each(few, manyRows, func(i int) {
+	began := time.Now()
+	own := each(few, int(e.perRow.mean*float64(len(few))/wakeUp.Seconds()), func(i int) {
 		by := row{vocab: vocab}
 		if among != nil {
 			by.candidates = among[rows[i]*ir.CandidateRow:][:ir.CandidateRow]
@@ -264,6 +265,9 @@ func (e *Engine) chooseOnHost(entry *plans.Entry, group []*seq, rows, list []int
 			s.ending, r.taken = e.accept(s, r.choice), true
 		}
 	})
+	if own > 0 {
+		e.perRow.add(time.Since(began).Seconds() / float64(own))
+	}
 	for _, i := range list {
 		if results[i].err == errUndecided {
 			rest, restRows = append(rest, i), append(restRows, rows[i])
@@ -281,7 +285,7 @@ func (e *Engine) chooseOnHost(entry *plans.Entry, group []*seq, rows, list []int
 	for k, i := range rest {
 		results[i].logits = logits[k]
 	}
-	each(rest, vectors(vocab), func(i int) {
+	each(rest, helpers(len(rest), vocab), func(i int) {
 		r := &results[i]
 		r.choice, r.err = group[i].choose(row{logits: r.logits}, r.id)
 	})
@@ -300,8 +304,9 @@ func (e *Engine) candidates(entry *plans.Entry) ([]int32, error) {
 	return all, err
 }
 
-// manyRows is how many rows of candidates are worth a goroutine.
-const manyRows = 8
+// wakeUp is how much work another processor does not wake up for: it takes half of that, some 30 us on a large machine,
+// and the next one as much again behind it.
+const wakeUp = 60 * time.Microsecond
 
 // result is a choice, or why there is none.
 type result struct {
@@ -314,23 +319,29 @@ type result struct {
 // largeVocabulary is how many logits are worth a goroutine.
 const largeVocabulary = 1 << 15
 
-// vectors is how many vectors of n numbers are worth a goroutine.
-func vectors(n int) int { return max(1, largeVocabulary/max(1, n)) }
+// helpers is how many processors are to help with n vectors of so many numbers.
+func helpers(n, numbers int) int { return n*numbers/largeVocabulary - 1 }
 
-// each calls f for numbers, so many or more on each of several processors.
-func each(list []int, share int, f func(i int)) {
+// each calls f for numbers, with the help of so many other processors as long as there are any, and returns how many of
+// the calls it made itself. Who comes to help behind the last one is not waited for.
+func each(list []int, helpers int, f func(i int)) (own int) {
 	var next atomic.Int64
-	work := func() {
+	var left sync.WaitGroup
+	left.Add(len(list))
+	work := func() (calls int) {
 		for k := int(next.Add(1)); k <= len(list); k = int(next.Add(1)) {
 			f(list[k-1])
+			calls++
+			left.Done()
 		}
+		return calls
 	}
-	var wait sync.WaitGroup
-	for range min(goruntime.GOMAXPROCS(0), len(list)/share) - 1 {
-		wait.Go(work)
+	for range min(helpers, goruntime.GOMAXPROCS(0)-1, len(list)-1) {
+		go work()
 	}
-	work()
-	wait.Wait()
+	own = work()
+	left.Wait()
+	return own
 }
 
 // deliver gives a chosen token to its sequence, which may come to its end with it.

@@ -26,8 +26,8 @@ type candidateRow struct {
 	changed bool
 	known   [knownMost]candidate // changed: all that is known, part by part, in order; noLimit is none
 	lost    int                  // how many tokens that are not known may weigh nothing, as they are changed
-	// next has the next candidate of each part from ir.CandidateParts on, the first of 2i and 2i+1 at each i before, and
-	// gone how many candidates of a part are not next any more. noLimit is none.
+	// next has the next candidate of each part from ir.CandidateParts on, and at each i before the first of those at 2i
+	// and 2i+1; noLimit is none. gone is how many candidates of a part were next before.
 	next [2 * ir.CandidateParts]candidate
 	gone [ir.CandidateParts]uint8
 }
