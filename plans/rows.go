@@ -32,6 +32,19 @@ func (p *Plan) Rings(sequence int) []Span {
 	})
 }
 
+// SeenInRings lists what a sequence has in caches that are rings of the positions that kernels load for a row at pos, and
+// that lie before it: see ir.FirstKept.
+func (p *Plan) SeenInRings(sequence, pos int) []Span {
+	return p.cacheRows(ir.KeepRing, func(t ir.Type, k *Kept) (list []layout.Range) {
+		for from := max(ir.FirstKept(pos, k.Window), pos-k.Rows); from < pos; {
+			n := min(pos-from, k.Rows-from%k.Rows)
+			list = append(list, layout.CacheRows(t, k.Rows, sequence, from%k.Rows, from%k.Rows+n)...)
+			from += n
+		}
+		return list
+	})
+}
+
 // cacheRows lists what is asked for of each cache of a kind, which lies on the device as its type says.
 func (p *Plan) cacheRows(kind ir.Keep, rows func(t ir.Type, k *Kept) []layout.Range) []Span {
 	var spans []Span

@@ -9,9 +9,11 @@
 package cache
 
 import (
+	"iter"
 	"math"
 	"slices"
 	"sort"
+	"time"
 	"unsafe"
 )
 
@@ -82,6 +84,9 @@ const ageing = 600
 // goOn is how many turns go on behind the last state of a conversation for each that goes back to one above it. It is a
 // guess: people and agents take a turn back now and then.
 const goOn = 16
+
+// Passed is the age at which a state counts as much as one that a conversation has gone on behind.
+var Passed = time.Duration(ageing * math.Log(goOn) * float64(time.Second))
 
 func (n *node) pos() int { return n.tree.o.Cuts[n.cut] }
 
@@ -452,4 +457,15 @@ func (t *Tree) StatesOf(holder int) (bytes int64) {
 		}
 	}
 	return bytes
+}
+
+// States are those on a holder's path, and where, the last one first.
+func (t *Tree) States(holder int) iter.Seq2[int, State] {
+	return func(yield func(pos int, s State) bool) {
+		for n := t.holders[holder]; n != nil; n = n.parent {
+			if n.state != nil && !yield(n.pos(), n.state) {
+				return
+			}
+		}
+	}
 }

@@ -119,7 +119,7 @@ func toPagesOf(p *plans.Plan, page, pages int) {
 	}
 }
 
-// fakeRow is the bytes of a row of a cache.
+// fakeRow is the bytes of a row of a cache, and of a state.
 const fakeRow = 16
 
 // addCache gives a plan a cache of so many rows.
@@ -135,7 +135,7 @@ func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
 	addCache(p, "rows", ctx, plans.Kept{Kind: "positions", Back: ctx})
 	p.Program.Globals = append(p.Program.Globals, &ir.Value{Name: ir.StepMask, Class: ir.Step, Type: ir.MakeType(ir.I32, ir.Dim(slots), 1)})
 	if recurrent {
-		p.Memory.State = []plans.Region{{Name: "state", Kept: &plans.Kept{Kind: "state", Sequences: slots, Rows: 1, RowBytes: 4}}}
+		p.Memory.State = []plans.Region{{Name: "state", Kept: &plans.Kept{Kind: "state", Sequences: slots, Rows: 1, RowBytes: fakeRow}}}
 	}
 	add := func(kind string, rows, reach int, ms float32) {
 		name := fmt.Sprintf("%s/%d", kind, rows)
@@ -479,7 +479,7 @@ type fakeState struct {
 	freed bool
 }
 
-func (s *fakeState) Bytes() int64 { return 4 }
+func (s *fakeState) Bytes() int64 { return fakeRow }
 
 func (s *fakeState) Free() {
 	if !s.freed {
@@ -553,17 +553,14 @@ func (x *fake) Copy(_ context.Context, to, from []plans.Span) error {
 	return nil
 }
 
-// rowsOf calls f with each row of spans, by its number in the region, and its 16 bytes.
-func (x *fake) rowsOf(spans []plans.Span, b []byte, f func(at int, b []byte) error) error {
+// rowsOf calls f with each row of spans, its region and number there, and its 16 bytes.
+func (x *fake) rowsOf(spans []plans.Span, b []byte, f func(region string, at int, b []byte) error) error {
 	if int64(len(b)) != plans.SpanBytes(spans) {
 		return fmt.Errorf("%d bytes for %d", len(b), plans.SpanBytes(spans))
 	}
 	for _, s := range spans {
-		if s.Region != "rows" {
-			return fmt.Errorf("rows of %s", s.Region)
-		}
 		for at := s.Offset / fakeRow; at < (s.Offset+s.Bytes)/fakeRow; at++ {
-			if err := f(int(at), b[:fakeRow]); err != nil {
+			if err := f(s.Region, int(at), b[:fakeRow]); err != nil {
 				return err
 			}
 			b = b[fakeRow:]
@@ -572,32 +569,72 @@ func (x *fake) rowsOf(spans []plans.Span, b []byte, f func(at int, b []byte) err
 	return nil
 }
 
+// pool is where rows of a cache in pages are.
+func (x *fake) pool(region string) []row {
+	if region == "ring" {
+		return x.pools[ir.WindowGroup]
+	}
+	return x.pools[ir.WholeGroup]
+}
+
+func putPair(b []byte, first, second uint64) {
+	binary.LittleEndian.PutUint64(b, first)
+	binary.LittleEndian.PutUint64(b[8:], second)
+}
+
 func (x *fake) ReadSpans(_ context.Context, spans []plans.Span, to []byte) error {
-	return x.rowsOf(spans, to, func(at int, b []byte) error {
+	return x.rowsOf(spans, to, func(region string, at int, b []byte) error {
 		r := row{token: fakeUnwritten}
 		slot, pos := at/x.plan.Header.Ctx, at%x.plan.Header.Ctx
-		if x.paged() {
-			r = x.pools[ir.WholeGroup][at]
-		} else if pos < len(x.slots[slot]) {
+		switch {
+		case region == "state":
+			return errors.New("states are read where they are kept")
+		case x.paged():
+			r = x.pool(region)[at]
+		case region == "ring":
+			r = x.rings[at/fakeRing][at%fakeRing]
+		case pos < len(x.slots[slot]):
 			r = x.slots[slot][pos]
 		}
 		if r.token == fakeUnwritten {
-			return fmt.Errorf("row %d is read, which nobody has written", at)
+			return fmt.Errorf("row %d of %s is read, which nobody has written", at, region)
 		}
-		binary.LittleEndian.PutUint64(b, uint64(r.token))
-		binary.LittleEndian.PutUint64(b[8:], r.class)
+		putPair(b, uint64(r.token), r.class)
 		return nil
 	})
 }
 
+// ReadState copies the whole of a state, which is one row.
+func (x *fake) ReadState(_ context.Context, s runtime.State, from int64, to []byte) error {
+	f := s.(*fakeState)
+	if f.freed || from != 0 || len(to) != fakeRow {
+		return fmt.Errorf("%d bytes from %d on of a state that is freed: %t", len(to), from, f.freed)
+	}
+	putPair(to, f.hash, uint64(f.depth))
+	return nil
+}
+
 func (x *fake) WriteSpans(_ context.Context, spans []plans.Span, from []byte) error {
-	return x.rowsOf(spans, from, func(at int, b []byte) error {
-		r := row{int32(binary.LittleEndian.Uint64(b)), binary.LittleEndian.Uint64(b[8:])}
-		if x.paged() {
-			x.pools[ir.WholeGroup][at] = r
-			return nil
+	return x.rowsOf(spans, from, func(region string, at int, b []byte) error {
+		first, second := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
+		r := row{int32(first), second}
+		slot, pos := at/x.plan.Header.Ctx, at%x.plan.Header.Ctx
+		switch {
+		case region == "state":
+			x.states[at], x.depth[at] = first, int(second)
+		case x.paged():
+			if at < x.plan.PagedIn(ir.WholeGroup).Page {
+				return fmt.Errorf("row %d of %s is written, in the page that is nobody's", at, region)
+			}
+			x.pool(region)[at] = r
+		case region == "ring":
+			x.rings[at/fakeRing][at%fakeRing] = r
+		case pos > len(x.slots[slot]):
+			return fmt.Errorf("row %d of slot %d, which has %d", pos, slot, len(x.slots[slot]))
+		default:
+			x.slots[slot] = append(x.slots[slot][:pos], r)
 		}
-		return x.put(at/x.plan.Header.Ctx, at%x.plan.Header.Ctx, r)
+		return nil
 	})
 }
 

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/cache"
 )
 
 // Holding is a Keeper that has something in memory.
@@ -29,30 +29,33 @@ type Keeper interface {
 	Read(name string, bytes int64) []byte
 	// Write has its data until it returns.
 	Write(name string, data []byte)
-	// Use notes that what is kept under the names is wanted, the first most.
-	Use(names []string)
+	// Use notes that what is kept under the names was wanted so long ago, the first most.
+	Use(names []string, ago time.Duration)
 }
 
 // kept is what the engine keeps of prompts: the rows of each piece under a name that follows from all tokens up to its
-// end, the owner, the device and the cuts. So a piece that is there has the bits that reading it would write.
-// Pieces are written while nobody asks for anything, and behind the last request. Prompts go on from them where no slot
+// end, the owner, the device and the cuts, and tails. So what is there has the bits that reading it would write.
+// Both are written while nobody asks for anything, and behind the last request. Prompts go on from them where no slot
 // has them any more.
 type kept struct {
 	Keeper
 	rows     runtime.SpanCopier
 	root     [sha256.Size]byte
+	tails    bool // prompts go on only where a tail is kept
+	windows  bool // tails have rows of a window
+	bare     bool // pieces have no rows: all is in tails
 	writing  atomic.Bool
 	buffer   []byte // of what is written, in memory that is used again
 	reading  reading
-	late     chan []byte // of a piece that did not come in time: until it does nothing more is read; nil: there is none
+	late     chan []byte // of a part that did not come in time: until it does nothing more is read; nil: there is none
 	restored int64       // tokens
 }
 
-// reading is pieces of a prompt that are read before they are wanted: a disk, and the sum of what it gives, take longer
+// reading is parts of a prompt that are read before they are wanted: a disk, and the sum of what it gives, take longer
 // than the way to the device.
 type reading struct {
-	of     *seq
-	pieces map[int]chan []byte // by number
+	of    *seq
+	parts map[string]chan []byte // by name
 }
 
 const (
@@ -67,8 +70,7 @@ const (
 // endTime bounds the writing behind the last request.
 const endTime = 10 * time.Second
 
-// newKept returns nil if nothing is to be kept. Models with recurrent state or rings go on only where these are kept,
-// too: nothing is kept of them.
+// newKept returns nil if nothing is to be kept.
 func newKept(o Options, plan *plans.Plan, exec runtime.Executor, p *prompts) *kept {
 	rows, ok := exec.(runtime.SpanCopier)
 	if o.Keeper == nil || !ok || Keeps(plan) != nil {
@@ -80,19 +82,10 @@ func newKept(o Options, plan *plans.Plan, exec runtime.Executor, p *prompts) *ke
 		fmt.Fprintf(h, " %s", e.Name)
 	}
 	k := &kept{Keeper: o.Keeper, rows: rows}
+	k.windows, k.bare = caches(plan)
+	k.tails = k.windows || plan.Memory.Recurrent()
 	h.Sum(k.root[:0])
 	return k
-}
-
-// Keeps says why Options.Keeper keeps nothing of a plan's prompts; nil: it does.
-func Keeps(plan *plans.Plan) error {
-	if plan.Memory.Recurrent() {
-		return fmt.Errorf("models with recurrent state are not kept over restarts")
-	}
-	if len(plan.Rings(0)) > 0 || plan.PagedIn(ir.WindowGroup) != nil {
-		return fmt.Errorf("models whose layers see a window are not kept over restarts")
-	}
-	return nil
 }
 
 // names are those of the pieces of a prompt, as many as it has whole.
@@ -110,70 +103,122 @@ func (k *kept) names(p *prompts, owner string, prompt []int32) []string {
 	return names
 }
 
-// restore takes the next piece of a prompt from what is kept, and says whether it was there.
+// hasPiece says whether a piece is kept, or has nothing that could be.
+func (k *kept) hasPiece(name string) bool { return k.bare || k.Has(name) }
+
+// restore takes the next piece of a prompt from what is kept, and says whether it did, or has found another place to go
+// on from.
 func (e *Engine) restore(s *seq) (took time.Duration, ok bool, err error) {
 	l := s.slot
 	pos := len(l.tokens)
 	i, cut := slices.BinarySearch(e.prompts.cuts, pos)
-	if e.kept == nil || !s.exact || s.req.NoCache || !cut || i >= len(s.names) || e.prompts.cuts[i+1] >= len(s.req.Prompt) || !e.kept.Has(s.names[i]) {
+	if e.kept == nil || !s.exact || s.req.NoCache || !cut || i >= len(s.names) || e.prompts.cuts[i+1] > e.keptUpTo(s) {
+		return 0, false, nil
+	}
+	if !e.kept.tails && !e.kept.Has(s.names[i]) {
 		return 0, false, nil
 	}
 	e.tell(time.Hour) // a disk may take long
 	began := time.Now()
 	n := e.prompts.cuts[i+1] - pos
-	spans := e.places(l.index, pos, pos+n)
-	data := e.readPiece(s, i)
-	if data == nil {
+	tail := e.readOn(s, i)
+	if tail != "" {
+		if s.tail = e.kept.wait(tail); s.tail == nil {
+			return time.Since(began), true, e.without(s, s.to)
+		}
+	}
+	data := []byte{}
+	if !e.kept.bare {
+		data = e.kept.wait(s.names[i])
+	}
+	switch {
+	case data == nil && e.kept.tails:
+		return time.Since(began), true, e.without(s, pos+1)
+	case data == nil:
 		return 0, false, nil
 	}
-	if err := e.kept.rows.WriteSpans(context.Background(), spans, data); err != nil {
+	if err := e.kept.rows.WriteSpans(context.Background(), e.places(l.index, pos, pos+n), data); err != nil {
 		return 0, false, err
 	}
-	e.fed(s, n)
+	if e.kept.tails {
+		err = e.lay(s, n)
+	} else {
+		e.fed(s, n)
+		e.wentOn(s, n)
+	}
+	return time.Since(began), true, err
+}
+
+// keptUpTo is how far a prompt may take pieces from what is kept.
+func (e *Engine) keptUpTo(s *seq) int {
+	if e.kept.tails {
+		return s.to
+	}
+	return len(s.req.Prompt) - 1
+}
+
+// wentOn notes that n more tokens of a prompt are restored, and that it goes on behind them.
+func (e *Engine) wentOn(s *seq, n int) {
+	pos := len(s.slot.tokens)
 	e.cached(s, s.from+n)
 	e.kept.restored += int64(n)
 	if s.req.Reading != nil {
-		s.req.Reading(pos + n)
+		s.req.Reading(pos)
 	}
-	return time.Since(began), true, nil
 }
 
-// readPiece returns piece i of a prompt, nil if it is not kept, and begins to read those behind it.
-func (e *Engine) readPiece(s *seq, i int) []byte {
+// readOn begins to read what a prompt goes on with behind its first i pieces: the tail, whose name it returns if that is
+// wanted first, and some pieces.
+func (e *Engine) readOn(s *seq, i int) (tail string) {
 	k, cuts := e.kept, e.prompts.cuts
+	if k.tails && s.tail == nil {
+		last, _ := slices.BinarySearch(cuts, s.to)
+		tail = tailOf(s.names[last-1])
+		k.begin(s, tail, e.tailBytes(s.to))
+	}
+	for j := i; j < min(i+readAhead, len(s.names)) && cuts[j+1] <= e.keptUpTo(s) && !k.bare; j++ {
+		k.begin(s, s.names[j], plans.SpanBytes(e.places(s.slot.index, cuts[j], cuts[j+1])))
+	}
+	return tail
+}
+
+// begin begins to read a part of a prompt, if it is kept.
+func (k *kept) begin(s *seq, name string, bytes int64) {
 	if k.reading.of != s {
-		k.reading = reading{s, map[int]chan []byte{}}
+		k.reading = reading{s, map[string]chan []byte{}}
 	}
-	for j := i; j < min(i+readAhead, len(s.names)) && cuts[j+1] < len(s.req.Prompt); j++ {
-		if _, begun := k.reading.pieces[j]; begun || k.isLate() || j > i && !k.Has(s.names[j]) {
-			continue
-		}
-		name, bytes, data := s.names[j], plans.SpanBytes(e.places(s.slot.index, cuts[j], cuts[j+1])), make(chan []byte, 1)
-		k.reading.pieces[j] = data
-		go func() { data <- k.Read(name, bytes) }()
+	if k.reading.parts[name] != nil || k.isLate() || !k.Has(name) {
+		return
 	}
-	piece := k.reading.pieces[i]
-	if delete(k.reading.pieces, i); len(k.reading.pieces) == 0 {
+	data := make(chan []byte, 1)
+	k.reading.parts[name] = data
+	go func() { data <- k.Read(name, bytes) }()
+}
+
+// wait returns a part that is being read; nil if it is not, or does not come.
+func (k *kept) wait(name string) []byte {
+	part := k.reading.parts[name]
+	if delete(k.reading.parts, name); len(k.reading.parts) == 0 {
 		k.reading = reading{}
 	}
 	select {
-	case data := <-piece:
+	case data := <-part:
 		return data
 	default:
 	}
-	if piece == nil || k.isLate() {
+	if part == nil || k.isLate() {
 		return nil
 	}
 	select {
-	case data := <-piece:
+	case data := <-part:
 		return data
 	case <-time.After(readTime):
-		k.late = piece
+		k.late = part
 		return nil
 	}
 }
 
-// isLate says whether a piece that was given up has not come yet: all that run would wait for the next one, too.
+// isLate says whether a part that was given up has not come yet: all that run would wait for the next one, too.
 func (k *kept) isLate() bool {
 	select {
 	case <-k.late:
@@ -183,8 +228,22 @@ func (k *kept) isLate() bool {
 	return k.late != nil
 }
 
-// keep begins to write a piece that is not yet kept, if there is one, and none is being written. It is called where no
-// request runs, and ends early if one comes. done is called when the piece is written.
+// part is something of a slot's prompt that may be kept: the piece that ends at a cut, or the tail there.
+type part struct {
+	cut  int // its index
+	tail bool
+}
+
+// name is that of a part of a prompt whose pieces have names.
+func (p part) name(names []string) string {
+	if p.tail {
+		return tailOf(names[p.cut-1])
+	}
+	return names[p.cut-1]
+}
+
+// keep begins to write a part that is not yet kept, if there is one, and none is being written. It is called where no
+// request runs, and ends early if one comes. done is called when the part is written.
 func (e *Engine) keep(done func()) bool {
 	k := e.kept
 	if k == nil || k.writing.Load() {
@@ -192,41 +251,100 @@ func (e *Engine) keep(done func()) bool {
 	}
 	k.reading = reading{}
 	for _, l := range e.slots {
-		at := 0
-		for at < len(l.names) && e.prompts.cuts[at+1] <= e.tree.At(l.index) {
-			at++
+		if l.names != nil && l.parts == nil {
+			l.parts = e.partsOf(l)
 		}
-		names := l.names[:at]
-		for l.looked < at && k.Has(names[l.looked]) {
-			l.looked++
+		for len(l.parts) > 0 {
+			p := l.parts[0]
+			name := p.name(l.names)
+			if e.prompts.cuts[p.cut] > e.tree.At(l.index) || !l.anew && k.Has(name) {
+				l.parts = l.parts[1:]
+				continue
+			}
+			there, read := e.readBack(l, p)
+			if !read {
+				return false
+			}
+			l.parts = l.parts[1:] // once: the bound may let it go again
+			if !there {
+				continue
+			}
+			k.writing.Store(true)
+			go func() {
+				defer done()
+				defer k.writing.Store(false)
+				k.Write(name, k.buffer)
+			}()
+			return true
 		}
-		if l.looked == at {
-			k.Use(names)
-			l.names, l.looked = nil, 0
-			continue
+		if l.names != nil {
+			e.use(l)
+			l.names, l.parts = nil, nil
 		}
-		i := l.looked
-		if !e.readBack(e.places(l.index, e.prompts.cuts[i], e.prompts.cuts[i+1])) {
-			return false
-		}
-		l.looked++ // once: the bound may let it go again
-		k.writing.Store(true)
-		go func() {
-			defer done()
-			defer k.writing.Store(false)
-			k.Write(names[i], k.buffer)
-		}()
-		return true
 	}
 	k.buffer = nil
 	return false
 }
 
-// readBack copies spans from the device, and says whether it could. It ends where a request waits; of a device that is
-// lost the next step tells why.
-func (e *Engine) readBack(spans []plans.Span) bool {
+// partsOf lists what a slot has of its prompt that is to be kept: pieces, as far as a prompt can go on, and tails, the
+// last one first.
+func (e *Engine) partsOf(l *slot) []part {
+	pieces, _ := slices.BinarySearch(e.prompts.cuts, e.tree.At(l.index))
+	parts := []part{}
+	var tails []part
+	if e.kept.tails {
+		pieces = 0
+		for _, pos := range e.tailsIn(l) {
+			cut, _ := slices.BinarySearch(e.prompts.cuts, pos)
+			pieces, tails = max(pieces, cut), append(tails, part{cut, true})
+		}
+	}
+	for cut := 1; cut <= pieces && !e.kept.bare; cut++ {
+		parts = append(parts, part{cut: cut})
+	}
+	return append(parts, tails...)
+}
+
+// use notes what is wanted most of what is kept of a slot's prompt: the pieces, and the last tail. Tails before it count
+// as states do in the tree that conversations have gone on behind.
+func (e *Engine) use(l *slot) {
 	k := e.kept
-	k.buffer = slices.Grow(k.buffer[:0], int(plans.SpanBytes(spans)))
+	last, _ := slices.BinarySearch(e.prompts.cuts, e.tree.At(l.index))
+	if !k.tails {
+		k.Use(l.names[:last], 0)
+		return
+	}
+	var tails []string
+	pieces := 0
+	for cut := last; cut > 0; cut-- {
+		if name := tailOf(l.names[cut-1]); k.Has(name) {
+			pieces, tails = max(pieces, cut), append(tails, name)
+		}
+	}
+	if len(tails) > 0 {
+		k.Use(append(slices.Clone(l.names[:pieces]), tails[0]), 0)
+		k.Use(tails[1:], cache.Passed)
+	}
+}
+
+// readBack copies a part of a slot's prompt from the device, and says whether it is there, and whether it could: it ends
+// where a request waits; of a device that is lost the next step tells why.
+func (e *Engine) readBack(l *slot, p part) (there, read bool) {
+	k, pos := e.kept, e.prompts.cuts[p.cut]
+	if !p.tail {
+		k.buffer = k.buffer[:0]
+		return true, e.readSpans(e.places(l.index, e.prompts.cuts[p.cut-1], pos))
+	}
+	if !slices.Contains(e.tailsIn(l), pos) { // a state has made way meanwhile
+		return false, true
+	}
+	return true, e.readTailBack(l, pos)
+}
+
+// readSpans copies spans from the device behind what the buffer has.
+func (e *Engine) readSpans(spans []plans.Span) bool {
+	k := e.kept
+	k.buffer = slices.Grow(k.buffer, int(plans.SpanBytes(spans)))
 	for len(spans) > 0 {
 		n, bytes := 1, spans[0].Bytes
 		for n < len(spans) && bytes+spans[n].Bytes <= keepAtOnce {

@@ -2,9 +2,12 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -29,24 +32,31 @@ func openKept(t *testing.T, dir string, most int64, lines *[]string) *keep.Store
 }
 
 // TestKeptOverRestarts: behind a restart a prompt goes on from what the engine before it kept, and has the answer that
-// it has without; not one of another owner, of a plan with other cuts, or of what is damaged.
+// it has without; not one of another owner, of a plan with other cuts, or of what is damaged. Models with recurrent state
+// or windows go on where a tail is kept.
 func TestKeptOverRestarts(t *testing.T) {
-	for _, k := range kinds[:2] { // dense, in slots and in pages
-		t.Run(k.name, func(t *testing.T) { testKeptOverRestarts(t, k.pages) })
+	for i, k := range kinds {
+		if testing.Short() && !k.pages && k.name != "both" { // a folder waits for the disk
+			continue
+		}
+		t.Run(k.name, func(t *testing.T) { testKeptOverRestarts(t, i) })
 	}
 }
 
-func testKeptOverRestarts(t *testing.T, pages bool) {
+func testKeptOverRestarts(t *testing.T, kind int) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	dir := filepath.Join(t.TempDir(), "kept")
 	var lines []string
 	store := keep.Of(nil, openKept(t, dir, 1<<20, &lines), "plan")
 	first := engine.Request{Prompt: prompt(1, 900), Max: 8, TopLogprobs: -1, IgnoreEOG: true}
-	fork := first
+	fork, next := first, first
 	fork.Prompt = slices.Concat(first.Prompt[:500], prompt(2, 100))
+	next.Prompt = slices.Concat(first.Prompt, prompt(3, 50))
+	k := kinds[kind]
+	tails := k.recurrent || k.rings
 	run := func(itl int, r engine.Request) (cached int) {
 		bubble(t, func(t *testing.T) {
-			p := kindPlan(2, false, false, pages)
+			p := kindPlan(2, k.recurrent, k.rings, k.pages)
 			o := engine.Options{Keeper: store}
 			if itl > 0 {
 				o.ITL = engine.Unhurried
@@ -70,11 +80,15 @@ func testKeptOverRestarts(t *testing.T, pages bool) {
 	}
 	owned := first
 	owned.Owner = "a"
+	forked := 448
+	if tails {
+		forked = 0 // none ends there
+	}
 	for i, c := range []struct {
 		itl  int
 		r    engine.Request
 		want int
-	}{{0, first, 0}, {0, first, 896}, {0, fork, 448}, {0, owned, 0}, {1, first, 0}, {1, first, 768}, {0, owned, 896}} {
+	}{{0, first, 0}, {0, first, 896}, {0, fork, forked}, {0, fork, 576}, {0, owned, 0}, {1, first, 0}, {1, first, 768}, {0, owned, 896}, {0, next, 896}} {
 		if have := run(c.itl, c.r); have != c.want {
 			t.Errorf("run %d: %d tokens are found, want %d", i, have, c.want)
 		}
@@ -97,19 +111,29 @@ func testKeptOverRestarts(t *testing.T, pages bool) {
 			t.Fatal(err)
 		}
 	}
-	if have := run(0, first); have != 0 || len(lines) != 14 { // its pieces of 64 tokens
+	if have := run(0, first); have != 0 || len(lines) == 0 || !tails && len(lines) != 14 { // its pieces of 64 tokens
 		t.Errorf("%d tokens are found of damaged files; %q", have, lines)
 	}
-	if have := run(0, first); have != 896 || len(lines) != 14 {
-		t.Errorf("%d tokens are found of what was written anew; %q", have, lines)
+	dropped := len(lines)
+	if have := run(0, first); have != 896 || len(lines) != dropped {
+		t.Errorf("%d tokens are found of what was written anew; %q", have, lines[dropped:])
 	}
 }
 
-// TestWhatIsNotKept: nothing is kept of models whose caches are more than rows.
+// TestWhatIsNotKept: of a model nothing is kept if a tail is too large for a file.
 func TestWhatIsNotKept(t *testing.T) {
 	for _, k := range kinds {
-		if err := engine.Keeps(kindPlan(2, k.recurrent, k.rings, k.pages)); (err == nil) != (k.name == "dense" || k.name == "pages") {
+		p := kindPlan(2, k.recurrent, k.rings, k.pages)
+		if err := engine.Keeps(p); err != nil {
 			t.Errorf("%s: %v", k.name, err)
+		}
+		for _, r := range slices.Concat(p.Memory.KV, p.Memory.State) {
+			if r.Name != "rows" {
+				r.Kept.RowBytes = 1 << 30
+			}
+		}
+		if err := engine.Keeps(p); (err == nil) != (!k.recurrent && !k.rings) {
+			t.Errorf("%s with large tails: %v", k.name, err)
 		}
 	}
 }
@@ -165,7 +189,7 @@ func (k *memoryKeeper) Write(name string, data []byte) {
 	k.data[name], k.names = slices.Clone(data), append(k.names, name)
 }
 
-func (k *memoryKeeper) Use([]string) {}
+func (k *memoryKeeper) Use([]string, time.Duration) {}
 
 // TestSlowKeeper: pieces are read side by side, and one that does not come is computed; until it comes nobody waits for
 // another one.
@@ -222,9 +246,13 @@ func TestSlowKeeper(t *testing.T) {
 // TestKeptInMemory: what a slot holds no more is found in memory, with the bits that reading it again would give, by
 // its owner alone; the stats tell how much there is.
 func TestKeptInMemory(t *testing.T) {
-	for _, k := range kinds[:2] { // dense, in slots and in pages
+	for _, k := range kinds {
 		bubble(t, func(t *testing.T) {
-			p := kindPlan(1, false, false, k.pages)
+			p := kindPlan(1, k.recurrent, k.rings, k.pages)
+			parts := 18
+			if k.recurrent || k.rings {
+				parts += 3 // a tail of each
+			}
 			m := keep.NewMemory(1 << 20)
 			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Keeper: keep.Of(m, nil, "plan")})
 			if err != nil {
@@ -246,9 +274,112 @@ func TestKeptInMemory(t *testing.T) {
 				restored += c.restored
 				time.Sleep(time.Second) // pieces are kept while nobody asks
 			}
-			if st := e.Stats(); st.RestoredTokens != restored || st.KeptPieces != 18 || st.KeptBytes < 18*64 {
+			if st := e.Stats(); st.RestoredTokens != restored || st.KeptPieces != parts || st.KeptBytes < 18*64 {
 				t.Errorf("%s: %d tokens are restored, want %d; %d pieces of %d bytes are kept", k.name, st.RestoredTokens, restored, st.KeptPieces, st.KeptBytes)
 			}
+		})
+	}
+}
+
+// An uncertainKeeper has a little memory, loses some of what it says it has, and takes long for some.
+type uncertainKeeper struct {
+	engine.Keeper
+	mu   sync.Mutex
+	rand *rand.Rand
+	lost int
+}
+
+func (k *uncertainKeeper) Read(name string, bytes int64) []byte {
+	k.mu.Lock()
+	n := k.rand.IntN(100)
+	if n < 3 {
+		k.lost++
+	}
+	k.mu.Unlock()
+	switch {
+	case n < 3:
+		return nil
+	case n < 5:
+		time.Sleep(3 * time.Second)
+	}
+	return k.Keeper.Read(name, bytes)
+}
+
+// TestKeptConversations has users hold conversations, behind system prompts that they share, forked and ended early at
+// times, on engines that follow each other and keep what they read in a memory that is too small, and that loses some of
+// it. Each answer is the one that its request gets alone.
+func TestKeptConversations(t *testing.T) {
+	for seed, k := range kinds {
+		bubble(t, func(t *testing.T) {
+			rounds, talks := 4, 12
+			if testing.Short() {
+				rounds = 3
+			}
+			p := kindPlan(3, k.recurrent, k.rings, false)
+			if k.pages {
+				toPagesOf(p, 64, 1+2*1024/64)
+			}
+			r := rand.New(rand.NewPCG(uint64(seed), 42))
+			kept := &uncertainKeeper{Keeper: keep.Of(keep.NewMemory(40_000), nil, "plan"), rand: rand.New(rand.NewPCG(1, uint64(seed)))}
+			var mu sync.Mutex
+			var all [][]int32
+			restored, given := int64(0), 0
+			one := func(e *engine.Engine, x *fake) {
+				mu.Lock()
+				q := engine.Request{Prompt: slices.Concat(prompt(r.IntN(2), 130+r.IntN(300)), prompt(3+r.IntN(8), 1+r.IntN(150))), Max: 1 + r.IntN(40),
+					TopLogprobs: -1, IgnoreEOG: true, Owner: fmt.Sprint(r.IntN(2))}
+				if len(all) > 0 && r.IntN(3) > 0 { // a further turn, or a fork
+					q.Prompt = slices.Clone(all[r.IntN(len(all))])
+					if r.IntN(3) == 0 {
+						q.Prompt = q.Prompt[:1+r.IntN(len(q.Prompt))]
+					}
+					q.Prompt = append(q.Prompt, prompt(r.IntN(12), 1+r.IntN(200))...)
+				}
+				q.Prompt = q.Prompt[:min(len(q.Prompt), 960)]
+				q.Turn = max(1, len(q.Prompt)-r.IntN(90))
+				ctx, cancel := context.WithCancel(t.Context())
+				if r.IntN(6) == 0 {
+					time.AfterFunc(time.Duration(r.IntN(200))*time.Millisecond, cancel)
+					given++
+				}
+				wait := time.Duration(r.IntN(400)) * time.Millisecond
+				mu.Unlock()
+				defer cancel()
+				time.Sleep(wait)
+				got, none := ask(ctx, e, q), alone(p, engine.Options{}, false, q)
+				if got.err != nil || got.text != none.text && (ctx.Err() == nil || !strings.HasPrefix(none.text, got.text)) {
+					t.Errorf("%s: %q, want %q, %v; %d of %d tokens found", k.name, got.text, none.text, got.err, got.done.Usage.Cached, len(q.Prompt))
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, append(slices.Clone(q.Prompt[:q.Turn]), got.tokens...))
+			}
+			for range rounds {
+				x := newFake(p)
+				e, err := engine.New(p, x, fakeTokenizer(), engine.Options{Keeper: kept})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var users sync.WaitGroup
+				for range 4 {
+					users.Go(func() {
+						for range talks {
+							one(e, x)
+						}
+					})
+				}
+				users.Wait()
+				time.Sleep(time.Second)
+				restored += e.Stats().RestoredTokens
+				e.Close()
+				if x.saved != 0 {
+					t.Errorf("%s: %d states are left", k.name, x.saved)
+				}
+			}
+			if restored < 1000 || kept.lost == 0 {
+				t.Errorf("%s: %d tokens are restored, %d parts lost, %d requests given up", k.name, restored, kept.lost, given)
+			}
+			t.Logf("%s: %d tokens are restored, %d parts lost, %d requests given up", k.name, restored, kept.lost, given)
 		})
 	}
 }

@@ -148,11 +148,16 @@ func (e *Engine) places(slot, from, to int) []plans.Span {
 	if e.pages == nil {
 		return e.plan.Rows(slot, from, to)
 	}
-	var spans []plans.Span
-	for t := e.pages.Table(ir.WholeGroup); from < to; {
+	return e.rowsIn(ir.WholeGroup, slot, from, to)
+}
+
+// rowsIn lists what positions [from, to) of a slot take in the caches of a group.
+func (e *Engine) rowsIn(group, slot, from, to int) (spans []plans.Span) {
+	t := e.pages.Table(group)
+	for from < to && t.Page > 0 {
 		page := from / t.Page * t.Page
 		end := min(to, page+t.Page)
-		spans = append(spans, e.plan.PageRows(ir.WholeGroup, t.At(slot, from), from-page, end-page)...)
+		spans = append(spans, e.plan.PageRows(group, t.At(slot, from), from-page, end-page)...)
 		from = end
 	}
 	return spans
@@ -193,7 +198,7 @@ func (e *Engine) leastMissed() (best *slot) {
 func (e *Engine) empty(l *slot) {
 	l.forget()
 	e.tree.Trim(l.index, 0)
-	l.owner, l.tokens, l.end = "", l.tokens[:0], 0
+	l.owner, l.tokens, l.end, l.windows = "", l.tokens[:0], 0, 0
 	e.pages.Drop(l.index, 0)
 }
 

@@ -31,7 +31,8 @@ func (e *Engine) now() float64 { return time.Since(e.stats.Started).Seconds() }
 
 // sound says whether the caches of a slot hold all that a row at pos sees.
 func (e *Engine) sound(slot, pos int) bool {
-	return e.plan.Memory.Hold(e.slots[slot].end, pos) && (e.pages == nil || e.pages.Sees(slot, pos))
+	l := e.slots[slot]
+	return pos >= l.windows && e.plan.Memory.Hold(l.end, pos) && (e.pages == nil || e.pages.Sees(slot, pos))
 }
 
 // match is what the tree has of a prompt, in slot prefer if that has it.
@@ -102,8 +103,10 @@ func (e *Engine) find(s *seq) error {
 	l, r := s.slot, s.req
 	if e.kept != nil {
 		s.names = e.kept.names(e.prompts, r.Owner, r.Prompt)
-		l.names, l.looked = s.names, 0
+		l.names, l.parts, l.anew = s.names, nil, s.below > 0
+		l.places = [2]int{e.prompts.cutBefore(min(r.Turn, len(r.Prompt)-1))}
 	}
+	e.headFor(s, 0)
 	h := e.match(r, l.index)
 	if own, exact := e.known(l, r); own > 0 && own >= h.Pos {
 		if l.decision.Reuse, l.decision.From = OwnAnswer, l.index; exact {
@@ -124,7 +127,10 @@ func (e *Engine) find(s *seq) error {
 			return err
 		}
 	}
-	if h.State != nil && (h.Holder != l.index || l.at != h.Pos) {
+	to := e.keptTail(s, h.Pos)
+	if to > 0 {
+		l.at = nowhere
+	} else if h.State != nil && (h.Holder != l.index || l.at != h.Pos) {
 		if err := e.exec.RestoreState(context.Background(), h.State, e.plan.Memory.Checkpoint(l.index, h.Pos)); err != nil {
 			return err
 		}
@@ -134,10 +140,11 @@ func (e *Engine) find(s *seq) error {
 	e.tree.Begin(l.index, r.Owner, h, e.now())
 	l.owner, l.tokens = r.Owner, append(l.tokens[:0], r.Prompt[:h.Pos]...)
 	if h.Pos == 0 {
-		l.end = 0
+		l.end, l.windows = 0, 0
 	}
+	e.headFor(s, to)
 	e.cached(s, h.Pos)
-	s.exact, s.parts = true, h.Known
+	s.exact, s.parts, l.places[1] = true, h.Known, h.Known
 	return nil
 }
 
@@ -176,7 +183,7 @@ func (e *Engine) inherit(to, from *slot, first, n int) error {
 	if e.pages != nil {
 		e.pages.Share(to.index, from.index, n)
 	}
-	to.end = from.end
+	to.end, to.windows = from.end, from.windows
 	return e.exec.Copy(context.Background(), spans(to.index), spans(from.index))
 }
 

@@ -39,8 +39,9 @@ type seq struct {
 	opening   [][]int32 // what one of may come next; an empty one: anything may
 	usage     Usage
 	names     []string // of the pieces of the prompt, as they are kept over restarts
-	turn      int64    // when it last had a row by turns, by the loop's clock
-	waitsFor  string   // why its prompt is not read on; "": it is
+	restoring
+	turn     int64  // when it last had a row by turns, by the loop's clock
+	waitsFor string // why its prompt is not read on; "": it is
 	// When it was submitted, got a slot, got the first token, got the last.
 	arrived, admitted, first, last time.Time
 }

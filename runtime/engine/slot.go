@@ -12,13 +12,19 @@ type slot struct {
 	owner    string   // of the request that wrote it
 	tokens   []int32  // those at positions 0, 1, ...
 	end      int      // how far it was written, at most
-	at       int      // where the slot's own recurrent state is
+	at       int      // where the slot's own recurrent state is, or nowhere
+	windows  int      // caches of a window do not hold all that a row before it sees
 	used     int64    // when a request left it, by the loop's clock
 	decision Decision // of the request that has it, or had it last
-	names    []string // of the pieces of the prompt, until all are kept over restarts
-	looked   int      // at how many of these
+	names    []string // of the pieces of the prompt, until all that is to be kept is
+	parts    []part   // that are left of these; nil: nobody has looked
+	anew     bool     // what is kept of it was not what it should be
+	places   [2]int   // where prompts will go on, maybe: in its turn, and where it parted from others
 	answered
 }
+
+// nowhere is where a recurrent state is that is of other tokens than the slot's.
+const nowhere = -1
 
 // answered is where the next turn of a conversation begins to differ, with Options.ReuseAnswers.
 type answered struct {

@@ -5,12 +5,25 @@ import (
 	"fmt"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/driver"
 )
 
 // ReadSpans copies spans to the host's memory.
 func (x *Executor) ReadSpans(ctx context.Context, spans []plans.Span, to []byte) error {
 	return x.stageSpans(ctx, spans, to, driver.Readback, place.to, func(host, staged []byte) { copy(host, staged) })
+}
+
+// ReadState copies bytes of a state, from one on, to the host's memory.
+func (x *Executor) ReadState(ctx context.Context, saved runtime.State, from int64, to []byte) error {
+	s, err := x.own(saved)
+	if err != nil {
+		return err
+	}
+	if n := int64(len(to)); from < 0 || n > s.Bytes()-from {
+		return fmt.Errorf("%d bytes from %d on of a state of %d", n, from, s.Bytes())
+	}
+	return x.stage(ctx, []place{{buf: s.memory, at: from, bytes: int64(len(to))}}, to, driver.Readback, place.to, func(host, staged []byte) { copy(host, staged) })
 }
 
 // WriteSpans copies the host's memory to spans.
@@ -33,7 +46,13 @@ func (x *Executor) stageSpans(ctx context.Context, spans []plans.Span, host []by
 	if sum != int64(len(host)) {
 		return fmt.Errorf("%d bytes for spans of %d", len(host), sum)
 	}
-	if sum == 0 {
+	return x.stage(ctx, places, host, kind, way, move)
+}
+
+// stage is stageSpans for places, which have as many bytes as the host's memory.
+func (x *Executor) stage(ctx context.Context, places []place, host []byte, kind driver.Kind,
+	way func(p place, m driver.Memory, at, offset, n int64) driver.Copy, move func(host, staged []byte)) error {
+	if len(host) == 0 {
 		return nil
 	}
 	m, err := x.staging(kind)

@@ -78,14 +78,22 @@ func (x *Executor) SaveState(ctx context.Context, spans []plans.Span) (runtime.S
 
 // RestoreState writes what SaveState copied, if anything, to spans.
 func (x *Executor) RestoreState(ctx context.Context, saved runtime.State, to []plans.Span) error {
-	s, ok := saved.(*state)
-	if !ok || s.owner != x {
-		return errors.New("the state is not of this device")
+	s, err := x.own(saved)
+	if err != nil {
+		return err
 	}
 	if err := sameSizes(to, s.spans); err != nil || s.memory == nil {
 		return err
 	}
 	return x.copyState(ctx, s, to, place.from)
+}
+
+// own is a state that SaveState of this device has made.
+func (x *Executor) own(saved runtime.State) (*state, error) {
+	if s, ok := saved.(*state); ok && s.owner == x {
+		return s, nil
+	}
+	return nil, errors.New("the state is not of this device")
 }
 
 // copyState runs one submission with a copy for every span between its region and the checkpoint.

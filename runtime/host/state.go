@@ -2,12 +2,15 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 )
+
+var errNotOurs = errors.New("the state is not of this device")
 
 // state is a copy of spans of the machine's state.
 type state struct{ copies [][]float32 }
@@ -39,7 +42,7 @@ func (x *Executor) SaveState(_ context.Context, spans []plans.Span) (runtime.Sta
 func (x *Executor) RestoreState(_ context.Context, saved runtime.State, to []plans.Span) error {
 	s, ok := saved.(*state)
 	if !ok {
-		return fmt.Errorf("the state is not of this device")
+		return errNotOurs
 	}
 	return x.fill(to, s.copies)
 }

@@ -79,16 +79,16 @@ func (p *Plan) Write(name string, data []byte) {
 }
 
 // Use implements engine.Keeper.
-func (p *Plan) Use(names []string) {
+func (p *Plan) Use(names []string, ago time.Duration) {
 	all := make([]string, len(names))
 	for i, name := range names {
 		all[i] = p.name(name)
 	}
 	if p.m != nil {
-		p.m.Use(all)
+		p.m.Use(all, ago)
 	}
 	if p.s != nil {
-		p.s.Use(all)
+		p.s.Use(all, ago)
 	}
 }
 
@@ -145,9 +145,9 @@ func (s *Store) Write(name string, data []byte) {
 	s.c.Bound(s.most)
 }
 
-// Use notes that files are wanted, the first most.
-func (s *Store) Use(names []string) {
-	now := time.Now()
+// Use notes that files were wanted so long ago, the first most.
+func (s *Store) Use(names []string, ago time.Duration) {
+	now := time.Now().Add(-ago)
 	for i, name := range names {
 		at := now.Add(-time.Duration(i) * time.Millisecond)
 		_ = os.Chtimes(s.c.Path(name), at, at) // one that is gone is not wanted any more

@@ -80,7 +80,7 @@ func TestBound(t *testing.T) {
 	for _, name := range names {
 		s.Write(name, data)
 	}
-	s.Use(names)
+	s.Use(names, 0)
 	time.Sleep(tick)
 	for i, gone := range []string{"4", "3", "2"} {
 		s.Write("more"+gone, data)
@@ -146,7 +146,7 @@ func TestMemory(t *testing.T) {
 	if p.Read("a", 999) != nil || p.Read("d", 1000) != nil {
 		t.Error("what is of another length, or not there, is read")
 	}
-	p.Use([]string{"a", "c", "nothing"})
+	p.Use([]string{"a", "c", "nothing"}, 0)
 	p.Write("d", data('d'))
 	check("b was not used for longest", p, "acd", 3)
 	p.Write("d", data('d'))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Memory keeps what engines have of prompts in the host's memory, as long as the process runs. Beyond a number of bytes
@@ -28,6 +29,7 @@ type held struct {
 type remembered struct {
 	name string
 	data []byte
+	used time.Time
 }
 
 // NewMemory returns one of so many bytes at most.
@@ -50,7 +52,7 @@ func (m *Memory) Read(name string, bytes int64) []byte {
 	if e == nil {
 		return nil
 	}
-	m.order.MoveToFront(e)
+	m.use(e, time.Now())
 	data := e.Value.(*remembered).data
 	if int64(len(data)) != bytes {
 		return nil
@@ -63,7 +65,7 @@ func (m *Memory) Write(name string, data []byte) {
 	if int64(len(data)) > m.most {
 		return
 	}
-	r := &remembered{name, slices.Clone(data)}
+	r := &remembered{name, slices.Clone(data), time.Now()}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e := m.known[name]; e != nil {
@@ -91,14 +93,29 @@ func (m *Memory) count(r *remembered, n int) {
 	m.plans[plan] = h
 }
 
-// Use notes that what is kept under the names is wanted, the first most.
-func (m *Memory) Use(names []string) {
+// Use notes that what is kept under the names was wanted so long ago, the first most.
+func (m *Memory) Use(names []string, ago time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	at := time.Now().Add(-ago)
 	for _, name := range slices.Backward(names) {
 		if e := m.known[name]; e != nil {
-			m.order.MoveToFront(e)
+			m.use(e, at)
 		}
+	}
+}
+
+// use puts an element where one that was used then is in the order: of several, the last one first.
+func (m *Memory) use(e *list.Element, at time.Time) {
+	e.Value.(*remembered).used = at
+	next := m.order.Front()
+	for next != nil && (next == e || next.Value.(*remembered).used.After(at)) {
+		next = next.Next()
+	}
+	if next == nil {
+		m.order.MoveToBack(e)
+	} else {
+		m.order.MoveBefore(e, next)
 	}
 }
 
