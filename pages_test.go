@@ -3,7 +3,6 @@ package zincc_test
 import (
 	"bytes"
 	"errors"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/zincc-dev/zincc/codegen"
 	"github.com/zincc-dev/zincc/codegen/target"
-	"github.com/zincc-dev/zincc/internal/synth"
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/ir/gguf"
@@ -229,19 +227,8 @@ func TestBadPagedPlans(t *testing.T) {
 // TestWindowsOnLlvmpipe: of a model whose layers see a window, kernels give requests at once, behind prompts longer
 // than the window, the answers that they give them one by one, while others take pages that lie before the window.
 func TestWindowsOnLlvmpipe(t *testing.T) {
-	s, err := synth.New(synth.Shape{
-		Name: "windowed", Arch: "gpt-oss", Quant: "Q8_0", Layers: 2, Embd: 64, Vocab: 288, Ctx: 512, RopeBase: 1e4, Heads: 2, KVHeads: 1, HeadDim: 64,
-		Experts: synth.Experts{Count: 2, Used: 1, FF: 32}, Windows: synth.Windows{Size: 70},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(t.TempDir(), "windowed.gguf")
-	if err := s.Write(path); err != nil {
-		t.Fatal(err)
-	}
 	const slots = 3
-	plan, exec := openedFile(t, "llvmpipe", path, frontend.Options{Ctx: 512, Slots: slots, KV: ir.F16, MaxRows: 48, Page: 64, Pool: 1024})
+	plan, exec := openedFile(t, "llvmpipe", windowed(t), frontend.Options{Ctx: 512, Slots: slots, KV: ir.F16, MaxRows: 48, Page: 64, Pool: 1024})
 	if plan.PagedIn(ir.WindowGroup) == nil || plan.PagedIn(ir.WholeGroup) == nil {
 		t.Fatal("the plan has not both groups of caches")
 	}
@@ -284,4 +271,5 @@ func TestWindowsOnLlvmpipe(t *testing.T) {
 			t.Errorf("request %d: %d alone, %d with others", j, answers[0][j], answers[1][j])
 		}
 	}
+	testKeptTails(t, plan, exec)
 }

@@ -35,6 +35,9 @@ func TestPreempted(t *testing.T) {
 			o := frontend.Options{Ctx: 128, Slots: requests, KV: ir.F16, MaxRows: 16, Page: 64, Pool: 4 * 64}
 			plan, exec := openedOn(t, c.on, c.model, o)
 			together, preempted := answers(t, plan, exec, requests)
+			if c.model != "gopher" {
+				testKeptTails(t, plan, exec)
+			}
 			if !testing.Short() {
 				o.Page, o.Pool = 0, 0
 				plan, exec = openedOn(t, c.on, c.model, o)

@@ -310,3 +310,38 @@ func TestPagesOfLargerContexts(t *testing.T) {
 		}
 	}
 }
+
+// TestSeenInRings lists what rings have for a row at a position: each position that it sees, and some before these, in
+// the place that the position has, in order, whichever the sequence is.
+func TestSeenInRings(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		window := rapid.IntRange(1, 300).Draw(t, "window")
+		size := window + rapid.IntRange(0, 200).Draw(t, "slack")
+		m := keeping(1000, func(p *ir.Program, use func(kind string, attrs ir.Attrs, args ...*ir.Value)) {
+			attends(p, use, ir.L, 0)
+			k := p.AddGlobal("ring", ir.KV, ir.MakeType(ir.F16, 3, ir.Dim(size), 8))
+			use("attention", ir.Attrs{{Name: "window", Value: int64(window)}}, nil, k, k)
+		})
+		p := &Plan{Header: Header{Target: "sm_90"}, Memory: *m, Program: &ir.Program{}}
+		for _, r := range m.KV {
+			p.Program.AddGlobal(r.Name, ir.KV, ir.MakeType(ir.F16, 3, ir.Dim(r.Kept.Rows), 8))
+		}
+		pos, sequence := rapid.IntRange(0, 999).Draw(t, "pos"), rapid.IntRange(0, 2).Draw(t, "sequence")
+		const row = 16 // bytes
+		next := max(pos-size, ir.FirstKept(pos, window))
+		if next > max(0, pos+1-window) {
+			t.Fatalf("position %d is not there, which is seen at %d", next, pos)
+		}
+		for _, s := range p.SeenInRings(sequence, pos) {
+			for at := s.Offset; at < s.Offset+s.Bytes; at += row {
+				if want := int64(sequence*size+next%size) * row; s.Region != "ring" || at != want {
+					t.Fatalf("a row at %d sees byte %d of %s, want %d", pos, at, s.Region, want)
+				}
+				next++
+			}
+		}
+		if next != pos {
+			t.Fatalf("the last position that is there at %d is %d", pos, next-1)
+		}
+	})
+}

@@ -195,6 +195,18 @@ func (w *world) check() error {
 				return fmt.Errorf("holder %d is said to have %d rows of %d", h, p, len(w.rows[h]))
 			}
 		}
+		on, last := map[int]State{}, len(w.rows[h])+1
+		for pos, s := range w.t.States(h) {
+			if on[pos] = s; pos >= last || s.(*fakeState).of != w.rows[h][pos-1] {
+				return fmt.Errorf("holder %d has a state at %d of other rows, or behind %d", h, pos, last)
+			}
+			last = pos
+		}
+		for n := leaf; n != nil; n = n.parent {
+			if on[n.pos()] != n.state {
+				return fmt.Errorf("holder %d has a state at %d: %v, listed %v", h, n.pos(), n.state, on[n.pos()])
+			}
+		}
 	}
 	var walk func(n *node) error
 	walk = func(n *node) error {

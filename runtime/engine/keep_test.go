@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zincc-dev/zincc/runtime/cache"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/keep"
 )
@@ -166,6 +168,19 @@ type memoryKeeper struct {
 	mu    sync.Mutex
 	data  map[string][]byte
 	names []string
+	used  map[time.Duration][]string
+}
+
+// newMemoryKeeper has what another has; it may be nil.
+func newMemoryKeeper(of *memoryKeeper) *memoryKeeper {
+	k := &memoryKeeper{data: map[string][]byte{}, used: map[time.Duration][]string{}}
+	if of != nil {
+		of.mu.Lock()
+		defer of.mu.Unlock()
+		maps.Copy(k.data, of.data)
+		k.names = slices.Clone(of.names)
+	}
+	return k
 }
 
 func (k *memoryKeeper) Has(name string) bool {
@@ -189,13 +204,17 @@ func (k *memoryKeeper) Write(name string, data []byte) {
 	k.data[name], k.names = slices.Clone(data), append(k.names, name)
 }
 
-func (k *memoryKeeper) Use([]string, time.Duration) {}
+func (k *memoryKeeper) Use(names []string, ago time.Duration) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.used[ago] = slices.Clone(names)
+}
 
 // TestSlowKeeper: pieces are read side by side, and one that does not come is computed; until it comes nobody waits for
 // another one.
 func TestSlowKeeper(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		kept := &memoryKeeper{data: map[string][]byte{}}
+		kept := newMemoryKeeper(nil)
 		p := kindPlan(1, false, false, false)
 		start := func(k engine.Keeper) *engine.Engine {
 			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Keeper: k})
@@ -276,6 +295,107 @@ func TestKeptInMemory(t *testing.T) {
 			}
 			if st := e.Stats(); st.RestoredTokens != restored || st.KeptPieces != parts || st.KeptBytes < 18*64 {
 				t.Errorf("%s: %d tokens are restored, want %d; %d pieces of %d bytes are kept", k.name, st.RestoredTokens, restored, st.KeptPieces, st.KeptBytes)
+			}
+		})
+	}
+}
+
+// TestPassedTails: of a conversation with three turns the pieces are wanted, and behind them the last tail; those of the
+// turns before it count less. A part that was not what it should be is written anew, with all others of its prompt.
+func TestPassedTails(t *testing.T) {
+	for _, k := range kinds[2:] {
+		bubble(t, func(t *testing.T) {
+			p := kindPlan(2, k.recurrent, k.rings, k.pages)
+			kept := newMemoryKeeper(nil)
+			var e *engine.Engine
+			start := func() {
+				kept = newMemoryKeeper(kept)
+				var err error
+				if e, err = engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Keeper: kept}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			start()
+			ask := func(n, cached int) {
+				t.Helper()
+				got := ask(t.Context(), e, engine.Request{Prompt: prompt(1, n), Max: 3, TopLogprobs: -1, IgnoreEOG: true})
+				if got.err != nil || got.done.Usage.Cached != cached {
+					t.Errorf("%s: behind %d tokens %d are found, want %d, %v", k.name, n, got.done.Usage.Cached, cached, got.err)
+				}
+				time.Sleep(time.Second)
+			}
+			isTail := func(name string) bool { return strings.HasSuffix(name, ".tail") }
+			wanted := func(pieces, tails int) {
+				t.Helper()
+				e.Close()
+				now, passed := kept.used[0], kept.used[cache.Passed]
+				if len(now) != pieces+1 || !isTail(now[pieces]) || slices.ContainsFunc(now[:pieces], isTail) || len(passed) != tails-1 || len(kept.data) != pieces+tails {
+					t.Fatalf("%s: of %d parts %q are wanted, before %q", k.name, len(kept.data), now, passed)
+				}
+				for i, tail := range append(now[pieces:pieces+1:pieces+1], passed...) {
+					if at := pieces - 2*i; tail != now[at-1]+".tail" {
+						t.Errorf("%s: tail %d is %q, want that of piece %d", k.name, i, tail, at)
+					}
+				}
+				start()
+			}
+			defer func() { e.Close() }()
+			for i, cached := range []int{0, 192, 320} {
+				ask(200+128*i, cached)
+				wanted(3+2*i, 1+i)
+			}
+			ask(456, 448)
+			wanted(7, 3)
+			e.Close()
+			for _, name := range kept.names[:2] {
+				kept.data[name] = []byte("too short")
+			}
+			start()
+			ask(456, 0)
+			e.Close()
+			for _, name := range kept.names[:2] {
+				if have := len(kept.data[name]); have != 64*fakeRow {
+					t.Errorf("%s: %s has %d bytes", k.name, name, have)
+				}
+			}
+		})
+	}
+}
+
+// TestKilledWhileWriting: behind an engine that ends as it has written a number of parts, whichever it is, answers are
+// those without anything kept; of all parts the prompt goes on from them.
+func TestKilledWhileWriting(t *testing.T) {
+	for _, k := range kinds {
+		bubble(t, func(t *testing.T) {
+			p := kindPlan(1, k.recurrent, k.rings, k.pages)
+			r := engine.Request{Prompt: prompt(1, 400), Max: 8, TopLogprobs: -1, IgnoreEOG: true}
+			want := alone(p, engine.Options{}, false, r)
+			answer := func(kept *memoryKeeper) (cached int) {
+				e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Keeper: kept})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer e.Close()
+				got := ask(t.Context(), e, r)
+				if got.err != nil || got.text != want.text {
+					t.Errorf("%s: %q, want %q, %v", k.name, got.text, want.text, got.err)
+				}
+				return got.done.Usage.Cached
+			}
+			kept := newMemoryKeeper(nil)
+			answer(kept)
+			for n := range len(kept.names) + 1 {
+				part := newMemoryKeeper(nil)
+				for _, name := range kept.names[:n] {
+					part.data[name] = kept.data[name]
+				}
+				cached := 64 * n
+				if k.recurrent || k.rings { // the tail is the last one
+					cached = n / len(kept.names) * 384
+				}
+				if have := answer(part); have != cached {
+					t.Errorf("%s: of %d parts of %d %d tokens are found, want %d", k.name, n, len(kept.names), have, cached)
+				}
 			}
 		})
 	}

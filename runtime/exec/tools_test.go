@@ -142,6 +142,11 @@ func TestStateMemory(t *testing.T) {
 		if !bytes.Equal(have, bytes.Repeat([]byte{want}, len(have))) {
 			t.Errorf("restored something else than %d", want)
 		}
+		clear(have)
+		check(t, x.ReadState(t.Context(), state, 3, have[3:]))
+		if !bytes.Equal(have, append([]byte{0, 0, 0}, bytes.Repeat([]byte{want}, len(have)-3)...)) {
+			t.Errorf("read something else than %d", want)
+		}
 	}
 	fill(1)
 	first, other := save(0, size), save(1, size-64)
@@ -177,6 +182,25 @@ func TestStateMemory(t *testing.T) {
 	large := save(0, 2*size)
 	if len(x.spare) != 0 || large.Bytes() != 2*size {
 		t.Errorf("%d are kept that are too small", len(x.spare))
+	}
+	parts := make([]byte, 2*size)
+	for i := range parts {
+		parts[i] = byte(i % 251)
+	}
+	check(t, s.Overwrite(t.Context(), at(0), parts))
+	counted := save(0, 2*size)
+	have := make([]byte, size)
+	if check(t, x.ReadState(t.Context(), counted, size/2, have)); !bytes.Equal(have, parts[size/2:][:size]) {
+		t.Error("a part of a state is not where it should be")
+	}
+	for _, from := range []int64{-1, size + 1, 2 * size} {
+		if x.ReadState(t.Context(), counted, from, have) == nil {
+			t.Errorf("%d bytes are read from byte %d of %d on", size, from, 2*size)
+		}
+	}
+	counted.Free()
+	if y, _ := open(t, nil); x.ReadState(t.Context(), counted, 0, have) == nil || y.ReadState(t.Context(), large, 0, have) == nil {
+		t.Error("a state is read that is freed, or of another device")
 	}
 	large.Free()
 	if y, _ := open(t, nil); y.RestoreState(t.Context(), large, spans(0, 2*size)) == nil {

@@ -89,6 +89,12 @@ func TestBound(t *testing.T) {
 		}
 		time.Sleep(tick)
 	}
+	s.Use([]string{"1"}, time.Hour) // it was passed
+	s.Use([]string{"more2"}, 0)
+	if s.Write("last", data); s.Has("1") || !s.Has("more2") || !s.Has("more4") {
+		t.Error("what was wanted an hour ago stays")
+	}
+	s.Write("1", data)
 	s.Write("huge", make([]byte, 5000))
 	if s.Has("huge") || !s.Has("1") {
 		t.Error("what is larger than the bound is written")
@@ -151,6 +157,17 @@ func TestMemory(t *testing.T) {
 	check("b was not used for longest", p, "acd", 3)
 	p.Write("d", data('d'))
 	check("written again", p, "acd", 3)
+	p.Use([]string{"d", "a"}, time.Hour)
+	if p.Write("b", data('b')); p.Has("a") || !p.Has("d") {
+		t.Error("what was wanted least goes last")
+	}
+	p.Use([]string{"d"}, time.Minute)
+	p.Write("a", data('a'))
+	check("what was wanted an hour ago, and then a minute", p, "abc", 3)
+	p.Write("c", data('c'))
+	p.Write("a", data('a'))
+	p.Write("d", data('d'))
+	check("as before", p, "acd", 3)
 	p.Write("e", make([]byte, 3001))
 	check("what is larger than all", p, "acd", 3)
 	other.Write("a", data('a'))
