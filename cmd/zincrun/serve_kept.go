@@ -26,7 +26,7 @@ type keptFlags struct {
 }
 
 func (k *keptFlags) declare(f *pflag.FlagSet) {
-	f.StringVar(&k.dir, "cache-dir", "", "folder that keeps what slots hold of prompts over restarts; it has their tokens' keys and values")
+	f.StringVar(&k.dir, "cache-dir", "", "folder that keeps what slots hold of prompts over restarts; it has their tokens' keys, values and states")
 	f.Float64Var(&k.size, "cache-size", 20, "GiB that --cache-dir may have, at most")
 	f.StringVar(&k.host, "host-cache", "auto", "GiB of memory for prompts that slots hold no more; 0: none; auto: of models on GPUs an eighth of what there is, 16 at most")
 }

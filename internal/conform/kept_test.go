@@ -16,8 +16,21 @@ import (
 )
 
 // TestKeptOverKill kills a server and starts it again: the prompt goes on from what was kept, and has the same answer;
-// so it does behind another kill and with every file cut short, which is dropped.
+// so it does behind another kill and with every file cut short, which is dropped. A hybrid goes on where a tail is kept.
 func TestKeptOverKill(t *testing.T) {
+	t.Run("dense", func(t *testing.T) { testKeptOverKill(t, plan, "*-"+strings.Repeat("[0-9a-f]", 32)) })
+	t.Run("hybrid", func(t *testing.T) {
+		hybrid := filepath.Join(t.TempDir(), "gopher-moe.bin")
+		cmd := exec.Command(filepath.Join(filepath.Dir(zincrun), "zincc"), "compile", root+"/testdata/models/gopher-moe-q4_k_m.gguf", "--target", "host", "-o", hybrid)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		testKeptOverKill(t, hybrid, "*.tail")
+	})
+}
+
+// testKeptOverKill kills servers of a plan when a file whose name has a form is whole.
+func testKeptOverKill(t *testing.T, plan, written string) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
 	dir := filepath.Join(t.TempDir(), "kept")
 	body := fmt.Sprintf(`{"prompt": %q, "max_tokens": 4, "temperature": 0}`, strings.Repeat("func main() { } ", 40))
@@ -61,7 +74,7 @@ func TestKeptOverKill(t *testing.T) {
 			t.Errorf("%q, before it was %q", reply.Choices[0].Text, text)
 		}
 		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // written when nobody asks
-			files, _ := filepath.Glob(filepath.Join(dir, "*"))
+			files, _ := filepath.Glob(filepath.Join(dir, written))
 			if len(files) > 0 {
 				return reply.Usage.Details.Cached
 			}
