@@ -17,8 +17,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
-// TestKeptTails has the host and a processor keep turns of a hybrid, and of a model with a window. TestWindowsOnLlvmpipe
-// and TestPreempted do so on llvmpipe, with the plans that they have.
+// TestKeptTails has the host and a processor keep turns of a hybrid, and of a model with a window.
+// TestWindowsOnLlvmpipe and TestPreempted do so on llvmpipe, with the plans that they have.
 func TestKeptTails(t *testing.T) {
 	one, some := frontend.Options{Ctx: 512, Slots: 1, KV: ir.Q8_0, MaxRows: 48}, frontend.Options{Ctx: 512, Slots: 3, KV: ir.Q8_0, MaxRows: 48, Page: 64, Pool: 1536}
 	slots := some

@@ -32,8 +32,8 @@ func (p *Plan) Rings(sequence int) []Span {
 	})
 }
 
-// SeenInRings lists what a sequence has in caches that are rings of the positions that kernels load for a row at pos, and
-// that lie before it: see ir.FirstKept.
+// SeenInRings lists what a sequence has in caches that are rings of the positions that kernels load for a row at pos,
+// and that lie before it: see ir.FirstKept.
 func (p *Plan) SeenInRings(sequence, pos int) []Span {
 	return p.cacheRows(ir.KeepRing, func(t ir.Type, k *Kept) (list []layout.Range) {
 		for from := max(ir.FirstKept(pos, k.Window), pos-k.Rows); from < pos; {

@@ -6,8 +6,8 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// SpanCopier is an Executor that copies parts of caches and states to the host's memory and back. The bytes of all spans
-// lie one behind the other; an error tells where they are not as many, or a span is not of the plan.
+// SpanCopier is an Executor that copies parts of caches and states to the host's memory and back. The bytes of all
+// spans lie one behind the other; an error tells where they are not as many, or a span is not of the plan.
 type SpanCopier interface {
 	ReadSpans(ctx context.Context, spans []plans.Span, to []byte) error
 	WriteSpans(ctx context.Context, spans []plans.Span, from []byte) error

@@ -16,7 +16,8 @@ import (
 )
 
 // TestKeptOverKill kills a server and starts it again: the prompt goes on from what was kept, and has the same answer;
-// so it does behind another kill and with every file cut short, which is dropped. A hybrid goes on where a tail is kept.
+// so it does behind another kill and with every file cut short, which is dropped. A hybrid goes on where a tail is
+// kept.
 func TestKeptOverKill(t *testing.T) {
 	t.Run("dense", func(t *testing.T) { testKeptOverKill(t, plan, "*-"+strings.Repeat("[0-9a-f]", 32)) })
 	t.Run("hybrid", func(t *testing.T) {

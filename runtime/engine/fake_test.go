@@ -39,7 +39,7 @@ func mix(h, more uint64) uint64 {
 func (r row) mix(h uint64) uint64 { return mix(mix(h, uint64(r.token)), r.class) }
 
 // row is what a position of a slot holds: the token and how it was computed. Rows of decode
-// entries are alike; those of a prompt depend on the step that wrote them.
+// entries are alike; those of a prompt depend on the step that wrote them, and all on what they saw of a window.
 type row struct {
 	token int32
 	class uint64 // 0: of a decode entry
@@ -262,6 +262,13 @@ func (x *fake) logitsOf(e *plans.Entry) error {
 				return fmt.Errorf("%s: row %d is of slot %d at %d", e.Name, r, at.Slot, at.Pos)
 			}
 		}
+		saw, err := x.window(int(at.Slot), int(at.Pos), int(at.Pos))
+		if err != nil {
+			return fmt.Errorf("%s, row %d: %w", e.Name, r, err)
+		}
+		for _, s := range saw {
+			class = s.mix(class)
+		}
 		if err := x.put(int(at.Slot), int(at.Pos), row{at.Token, class}); err != nil {
 			return fmt.Errorf("%s, row %d: %w", e.Name, r, err)
 		}
@@ -418,20 +425,12 @@ func (x *fake) logits(slot, pos int, to []float32) error {
 			h = r.mix(h)
 		}
 	}
-	seen := max(0, pos+1-fakeWindow)
-	if x.rings != nil {
-		for p := seen; p <= pos; p++ {
-			h = x.rings[slot][p%fakeRing].mix(h)
-		}
+	seen, err := x.window(slot, pos, pos+1)
+	if err != nil {
+		return err
 	}
-	if x.pools[ir.WindowGroup] != nil {
-		rows, err := x.rowsIn(ir.WindowGroup, slot, seen, pos, nil)
-		if err != nil {
-			return err
-		}
-		for _, r := range rows {
-			h = r.mix(h)
-		}
+	for _, r := range seen {
+		h = r.mix(h)
 	}
 	for i := range to {
 		to[i] = float32(mix(h, uint64(i))>>40) / (1 << 22)
@@ -445,6 +444,18 @@ func (x *fake) logits(slot, pos int, to []float32) error {
 		}
 	}
 	return nil
+}
+
+// window returns the rows before end that a row at pos sees, if the model has a window.
+func (x *fake) window(slot, pos, end int) (rows []row, err error) {
+	first := max(0, pos+1-fakeWindow)
+	if x.pools[ir.WindowGroup] != nil {
+		return x.rowsIn(ir.WindowGroup, slot, first, end-1, nil)
+	}
+	for p := first; p < end && x.rings != nil; p++ {
+		rows = append(rows, x.rings[slot][p%fakeRing])
+	}
+	return rows, nil
 }
 
 func (x *fake) Ints(region string) ([]int32, error) {

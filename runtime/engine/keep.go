@@ -167,8 +167,8 @@ func (e *Engine) wentOn(s *seq, n int) {
 	}
 }
 
-// readOn begins to read what a prompt goes on with behind its first i pieces: the tail, whose name it returns if that is
-// wanted first, and some pieces.
+// readOn begins to read what a prompt goes on with behind its first i pieces: the tail, whose name it returns if that
+// is wanted first, and some pieces.
 func (e *Engine) readOn(s *seq, i int) (tail string) {
 	k, cuts := e.kept, e.prompts.cuts
 	if k.tails && s.tail == nil {
@@ -305,8 +305,8 @@ func (e *Engine) partsOf(l *slot) []part {
 	return append(parts, tails...)
 }
 
-// use notes what is wanted most of what is kept of a slot's prompt: the pieces, and the last tail. Tails before it count
-// as states do in the tree that conversations have gone on behind.
+// use notes what is wanted most of what is kept of a slot's prompt: the pieces, and the last tail. Tails before it
+// count as states do in the tree that conversations have gone on behind.
 func (e *Engine) use(l *slot) {
 	k := e.kept
 	last, _ := slices.BinarySearch(e.prompts.cuts, e.tree.At(l.index))
@@ -327,8 +327,8 @@ func (e *Engine) use(l *slot) {
 	}
 }
 
-// readBack copies a part of a slot's prompt from the device, and says whether it is there, and whether it could: it ends
-// where a request waits; of a device that is lost the next step tells why.
+// readBack copies a part of a slot's prompt from the device, and says whether it is there, and whether it could: it
+// ends where a request waits; of a device that is lost the next step tells why.
 func (e *Engine) readBack(l *slot, p part) (there, read bool) {
 	k, pos := e.kept, e.prompts.cuts[p.cut]
 	if !p.tail {

@@ -34,8 +34,8 @@ func openKept(t *testing.T, dir string, most int64, lines *[]string) *keep.Store
 }
 
 // TestKeptOverRestarts: behind a restart a prompt goes on from what the engine before it kept, and has the answer that
-// it has without; not one of another owner, of a plan with other cuts, or of what is damaged. Models with recurrent state
-// or windows go on where a tail is kept.
+// it has without; not one of another owner, of a plan with other cuts, or of what is damaged. Models with recurrent
+// state or windows go on where a tail is kept.
 func TestKeptOverRestarts(t *testing.T) {
 	for i, k := range kinds {
 		if testing.Short() && !k.pages && k.name != "both" { // a folder waits for the disk
@@ -300,8 +300,8 @@ func TestKeptInMemory(t *testing.T) {
 	}
 }
 
-// TestPassedTails: of a conversation with three turns the pieces are wanted, and behind them the last tail; those of the
-// turns before it count less. A part that was not what it should be is written anew, with all others of its prompt.
+// TestPassedTails: of a conversation with three turns the pieces are wanted, and behind them the last tail; those of
+// the turns before it count less. A part that was not what it should be is written anew, with all others of its prompt.
 func TestPassedTails(t *testing.T) {
 	for _, k := range kinds[2:] {
 		bubble(t, func(t *testing.T) {
@@ -318,9 +318,10 @@ func TestPassedTails(t *testing.T) {
 			start()
 			ask := func(n, cached int) {
 				t.Helper()
-				got := ask(t.Context(), e, engine.Request{Prompt: prompt(1, n), Max: 3, TopLogprobs: -1, IgnoreEOG: true})
-				if got.err != nil || got.done.Usage.Cached != cached {
-					t.Errorf("%s: behind %d tokens %d are found, want %d, %v", k.name, n, got.done.Usage.Cached, cached, got.err)
+				r := engine.Request{Prompt: prompt(1, n), Max: 3, TopLogprobs: -1, IgnoreEOG: true}
+				got, want := ask(t.Context(), e, r), alone(p, engine.Options{}, false, r)
+				if got.err != nil || got.done.Usage.Cached != cached || got.text != want.text {
+					t.Errorf("%s: behind %d tokens %d are found, want %d; %q, want %q, %v", k.name, n, got.done.Usage.Cached, cached, got.text, want.text, got.err)
 				}
 				time.Sleep(time.Second)
 			}
@@ -346,17 +347,59 @@ func TestPassedTails(t *testing.T) {
 			}
 			ask(456, 448)
 			wanted(7, 3)
-			e.Close()
-			for _, name := range kept.names[:2] {
-				kept.data[name] = []byte("too short")
-			}
-			start()
-			ask(456, 0)
-			e.Close()
-			for _, name := range kept.names[:2] {
-				if have := len(kept.data[name]); have != 64*fakeRow {
-					t.Errorf("%s: %s has %d bytes", k.name, name, have)
+			for _, bad := range []struct{ from, to, cached int }{{0, 2, 0}, {2, 3, 0}, {5, 6, 320}, {6, 8, 320}} {
+				e.Close()
+				pieces := slices.DeleteFunc(slices.Clone(kept.names), isTail)[:7]
+				for _, name := range append(pieces, pieces[6]+".tail")[bad.from:bad.to] {
+					kept.data[name] = []byte("too short")
 				}
+				start()
+				ask(456, bad.cached)
+				wanted(7, 3)
+				for _, name := range pieces {
+					if have := len(kept.data[name]); have != 64*fakeRow {
+						t.Errorf("%s: %s has %d bytes", k.name, name, have)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestRingsOfTails: of rings that come from a tail, and are copied to another slot, nobody goes on before it.
+func TestRingsOfTails(t *testing.T) {
+	for _, k := range kinds[2:] {
+		bubble(t, func(t *testing.T) {
+			p := kindPlan(2, k.recurrent, k.rings, k.pages)
+			kept := newMemoryKeeper(nil)
+			first := engine.Request{Prompt: prompt(1, 900), Max: 40, TopLogprobs: -1, IgnoreEOG: true}
+			beside, fork := first, first
+			beside.Prompt = slices.Concat(first.Prompt, prompt(2, 20))
+			fork.Prompt = slices.Concat(first.Prompt[:800], prompt(3, 90))
+			for i := range 2 {
+				e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Keeper: kept})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var all sync.WaitGroup
+				check := func(r engine.Request, least int) {
+					all.Go(func() {
+						got, want := ask(t.Context(), e, r), alone(p, engine.Options{}, false, r)
+						if got.err != nil || got.text != want.text || got.done.Usage.Cached < least {
+							t.Errorf("%s: %d tokens are found, want %d; %q, want %q, %v", k.name, got.done.Usage.Cached, least, got.text, want.text, got.err)
+						}
+					})
+				}
+				check(first, 896*i)
+				if i > 0 {
+					time.Sleep(10 * time.Millisecond)
+					check(beside, 896)
+					all.Wait()
+					check(fork, 0) // in a slot each
+					check(fork, 0)
+				}
+				all.Wait()
+				e.Close()
 			}
 		})
 	}
@@ -426,8 +469,8 @@ func (k *uncertainKeeper) Read(name string, bytes int64) []byte {
 }
 
 // TestKeptConversations has users hold conversations, behind system prompts that they share, forked and ended early at
-// times, on engines that follow each other and keep what they read in a memory that is too small, and that loses some of
-// it. Each answer is the one that its request gets alone.
+// times, on engines that follow each other and keep what they read in a memory that is too small, and that loses some
+// of it. Each answer is the one that its request gets alone.
 func TestKeptConversations(t *testing.T) {
 	for seed, k := range kinds {
 		bubble(t, func(t *testing.T) {

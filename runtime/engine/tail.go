@@ -11,9 +11,9 @@ import (
 )
 
 // A tail is what a prompt goes on with at a cut, beside the rows of its pieces: rows of layers that see a window, and
-// the recurrent state. It is kept where slots have it when nothing runs: states where the tree has them, windows where a
-// prompt's turn or its last piece ends, and where it parted from others. Behind a restart a prompt goes on at the last
-// cut whose tail is kept, and all pieces up to there. Nothing of it counts before the tail is in the slot.
+// the recurrent state. It is kept where slots have it when nothing runs: states where the tree has them, windows where
+// a prompt's turn or its last piece ends, and where it parted from others. Behind a restart a prompt goes on at the
+// last cut whose tail is kept, and all pieces up to there. Nothing of it counts before the tail is in the slot.
 
 // restoring is the way of a prompt to a kept tail.
 type restoring struct {
@@ -135,8 +135,8 @@ func (e *Engine) readTailBack(l *slot, pos int) bool {
 	return true
 }
 
-// keptTail is the last cut behind from at which a prompt can go on with a tail that is kept, as the pieces from there on
-// are; 0: there is none.
+// keptTail is the last cut behind from at which a prompt can go on with a tail that is kept, as the pieces from there
+// on are; 0: there is none.
 func (e *Engine) keptTail(s *seq, from int) int {
 	k, cuts := e.kept, e.prompts.cuts
 	if k == nil || !k.tails || s.req.NoCache || k.isLate() {
