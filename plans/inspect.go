@@ -176,13 +176,13 @@ func percent(part, whole float64) float64 {
 
 // dispatchTable takes the kernels from the program, which host plans have, too.
 func dispatchTable(p *Plan, e *Entry, f *ir.Func) *table.Table {
-	t := &table.Table{Title: e.Name, Columns: []string{"#", "stage", "waits", "queue", "early", "site", "candidate", "kernel", "constants", "grid", "read", "write", "flops",
+	t := &table.Table{Title: e.Name, Columns: []string{"#", "stage", "waits", "queue", "early", "site", "candidate", "kernel", "constants", "grid", "grain", "read", "write", "flops",
 		p.timeColumn(), "share %", "bound", "why"}}
 	sum := e.Predict(0).Seconds()
 	for i, d := range e.Dispatches {
 		call := f.Groups[i].Call
 		consts := constants(call.Consts)
-		t.Add(i, d.Stage, d.Waits, d.Queue, string(d.Early), d.Site, call.Name(), call.Kernel, consts, gridName(d.Grid),
+		t.Add(i, d.Stage, d.Waits, d.Queue, string(d.Early), d.Site, call.Name(), call.Kernel, consts, gridName(d.Grid), d.Grain,
 			table.Bytes(d.Cost.ReadBytes), table.Bytes(d.Cost.WriteBytes), table.Count(d.Cost.FLOPs),
 			micro(d.Cost.Predicted.Seconds()), percent(d.Cost.Predicted.Seconds(), sum), d.Cost.Predicted.Bound(), d.Why)
 	}

@@ -250,7 +250,7 @@ func (p *Plan) entryNames() []string {
 // SiteTable describes the call sites whose name contains part, in all entries or the named one: what is
 // computed, by which kernel, of what size and why. Equal layers appear once.
 func SiteTable(p *Plan, entry, part string) (*table.Table, error) {
-	t := &table.Table{Title: "call sites", Columns: []string{"entry", "site", "stage", "begins", "grid", "read", "write", "flops", "us", "bound",
+	t := &table.Table{Title: "call sites", Columns: []string{"entry", "site", "stage", "begins", "grid", "grain", "read", "write", "flops", "us", "bound",
 		"ops", "candidate", "kernel", "constants", "why"}}
 	for i := range p.Entries {
 		if e := &p.Entries[i]; entry == "" || e.Name == entry {
@@ -276,7 +276,7 @@ func siteRows(t *table.Table, e *Entry, f *ir.Func, part string) {
 		for _, op := range f.Groups[j].Ops {
 			ops = append(ops, op.Kind.Name)
 		}
-		t.Add(e.Name, d.Site, d.Stage, begin(d.Order), gridName(d.Grid), table.Bytes(c.ReadBytes), table.Bytes(c.WriteBytes), table.Count(c.FLOPs),
+		t.Add(e.Name, d.Site, d.Stage, begin(d.Order), gridName(d.Grid), d.Grain, table.Bytes(c.ReadBytes), table.Bytes(c.WriteBytes), table.Count(c.FLOPs),
 			micro(c.Predicted.Seconds()), c.Predicted.Bound(), strings.Join(ops, " "), call.Name(),
 			call.Kernel, constants(call.Consts), d.Why)
 	}
