@@ -48,7 +48,7 @@ func TestCutInChunk(t *testing.T) {
 	}
 }
 
-// TestCutConv: a convolution has the same bits of the rows of its ring as of those of the step, wherever the step begins.
+// TestCutConv: a convolution has the same bits of rows of its ring as of rows of the step, wherever the step begins.
 func TestCutConv(t *testing.T) {
 	for _, width := range []int{300, 150} { // lanes take several rows; one
 		c := kerneltest.Case{Family: "conv", Ctx: 99, Slots: 2, Rows: 60, N: 59, Pos: []int{0}, Slot: []int{1},
