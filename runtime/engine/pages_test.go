@@ -308,3 +308,36 @@ func TestWindowPlaces(t *testing.T) {
 		}
 	})
 }
+
+// TestTurnsOfWindows: a turn goes on at the last cut within the turn before it, also where that prompt went over a cut
+// behind its turn, in slots and behind a restart.
+func TestTurnsOfWindows(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := kindPlan(1, false, true, true)
+		kept := newMemoryKeeper(nil)
+		turn := engine.Request{Prompt: prompt(1, 450), Turn: 440, Max: 20, TopLogprobs: -1, IgnoreEOG: true}
+		next := turn
+		next.Prompt, next.Turn = slices.Concat(turn.Prompt[:440], prompt(2, 60)), 0
+		for i, turns := range [][]engine.Request{{turn}, {next}, {turn, next}} {
+			k := kept
+			if i == 2 {
+				k = newMemoryKeeper(nil)
+			}
+			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Keeper: k})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, r := range turns {
+				got, want := ask(t.Context(), e, r), alone(p, engine.Options{}, false, r)
+				cached := 0
+				if len(r.Prompt) > 450 {
+					cached = 384
+				}
+				if got.err != nil || got.text != want.text || got.done.Usage.Cached != cached {
+					t.Errorf("case %d: %d tokens are found, want %d; %q, want %q, %v", i, got.done.Usage.Cached, cached, got.text, want.text, got.err)
+				}
+			}
+			e.Close()
+		}
+	})
+}

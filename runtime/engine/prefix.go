@@ -104,8 +104,8 @@ func (e *Engine) find(s *seq) error {
 	if e.kept != nil {
 		s.names = e.kept.names(e.prompts, r.Owner, r.Prompt)
 		l.names, l.parts, l.anew = s.names, nil, s.below > 0
-		l.places = [2]int{e.prompts.cutBefore(min(r.Turn, len(r.Prompt)-1))}
 	}
+	l.places = [2]int{e.prompts.cutBefore(min(r.Turn, len(r.Prompt)-1))}
 	e.headFor(s, 0)
 	h := e.match(r, l.index)
 	if own, exact := e.known(l, r); own > 0 && own >= h.Pos {
