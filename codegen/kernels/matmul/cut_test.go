@@ -30,6 +30,7 @@ func TestCut(t *testing.T) {
 		}
 	}
 	of := &moe{dtype: ir.Q4_K, experts: 8, slots: 2, all: 3, none: 5, norm: true, gating: "softmax"}
+	few := &moe{dtype: ir.Q5_K, experts: 16, slots: 2, all: 3, none: 5}
 	experts := func(rounded bool) func(w *work) []*ir.Value {
 		return func(w *work) []*ir.Value {
 			if rounded {
@@ -67,6 +68,7 @@ func TestCut(t *testing.T) {
 		{"rows", processor, 64, 59, fixed("fixed12")},
 		{"rows", &tiles, 64, 59, fixed("bfloat16")},
 		{"expert_fragment", vulkan, 100, 98, experts(true)},
+		{"expert_fragment", vulkan, 60, 55, func(w *work) []*ir.Value { return []*ir.Value{w.fragmentExperts(few, 512, 40, true)} }},
 		{"expert_coop", vulkan, 100, 98, experts(true)},
 		{"expert_gemm", mesa, 60, 55, experts(false)},
 		{"rows", processor, 60, 55, experts(false)},
