@@ -172,7 +172,7 @@ func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
 		return err
 	}
 	defer func(began time.Time) { e.host.add(time.Since(began).Seconds()) }(time.Now())
-	chosen, last, row := group[:0:0], []int(nil), 0
+	chosen, last, row := make([]*seq, 0, len(group)), make([]int, 0, len(group)), 0
 	for i, s := range group {
 		n := rows[i]
 		row += n
@@ -215,7 +215,7 @@ func (e *Engine) choose(entry *plans.Entry, group []*seq, row []int) error {
 	if err != nil {
 		return err
 	}
-	results, host := make([]result, len(group)), []int(nil)
+	results, host := make([]result, len(group)), make([]int, 0, len(group))
 	for i, s := range group {
 		results[i].id = ids[row[i]]
 		if s.onHost() && !s.follows(results[i].id) {
@@ -248,7 +248,7 @@ func (e *Engine) chooseOnHost(entry *plans.Entry, group []*seq, rows, list []int
 		return err
 	}
 	vocab := e.plan.Header.Model.Vocab
-	var few, rest, restRows []int
+	few, rest, restRows := make([]int, 0, len(list)), []int(nil), []int(nil)
 	for _, i := range list {
 		if results[i].err = errUndecided; !group[i].needsLogits() {
 			few = append(few, i)
@@ -304,9 +304,9 @@ func (e *Engine) candidates(entry *plans.Entry) ([]int32, error) {
 	return all, err
 }
 
-// wakeUp is how much work another processor does not wake up for: it takes half of that, some 30 us on a large machine,
-// and the next one as much again behind it.
-const wakeUp = 60 * time.Microsecond
+// wakeUp is how much work another processor is woken up for. To come takes it 30 us and more, the next one as much again
+// behind it, and what it has written takes a while to come back.
+const wakeUp = 100 * time.Microsecond
 
 // result is a choice, or why there is none.
 type result struct {

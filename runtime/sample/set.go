@@ -42,6 +42,7 @@ type set struct {
 	gate       Allowed     // what may come next, as long as the logits do not say it; nil: they do
 	shut       bool        // settle has taken away what may not
 	mass       []float64   // weights by the upper bits of a candidate, in memory that is used again
+	each       []float64   // of headWeights, in memory that is used again
 }
 
 // noLimit is behind all candidates.
@@ -49,7 +50,7 @@ const noLimit = ^candidate(0)
 
 // reset begins with all logits.
 func (s *set) reset(logits []float32) {
-	*s = set{logits: logits, scale: 1, limit: noLimit, head: s.head[:0], undo: s.undo[:0], mass: s.mass}
+	*s = set{logits: logits, scale: 1, limit: noLimit, head: s.head[:0], undo: s.undo[:0], mass: s.mass, each: s.each[:0]}
 }
 
 // restore puts the logits back that were changed.
@@ -261,19 +262,37 @@ func (s *set) weights() float64 {
 	return s.total
 }
 
+// headWeights returns the weights of the head, and that of all that is left, which is known unless that is the head.
+func (s *set) headWeights() (each []float64, total float64) {
+	top := s.top()
+	s.each = s.each[:0]
+	for _, c := range s.head {
+		w := exp(float64(c.logit()-top) * s.scale)
+		s.each, total = append(s.each, w), total+w
+	}
+	if s.total == 0 {
+		s.total = total
+	}
+	return s.each, s.total
+}
+
 // pick returns the token at a share u, 0 to 1, of the weights.
 func (s *set) pick(u float64) int32 {
 	top := s.top()
 	if s.open() {
 		return s.pickCandidate(u)
 	}
-	u *= s.weights()
+	if !s.cut {
+		s.weights()
+	}
+	each, total := s.headWeights()
 	if s.err != nil {
 		return 0
 	}
-	for _, c := range s.head {
-		if u -= exp(float64(c.logit()-top) * s.scale); u < 0 {
-			return c.id()
+	u *= total
+	for i, w := range each {
+		if u -= w; u < 0 {
+			return s.head[i].id()
 		}
 	}
 	last := s.head[len(s.head)-1]

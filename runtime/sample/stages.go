@@ -39,14 +39,18 @@ func (s *Sampler) topP() {
 	if s.p.TopP >= 1 {
 		return
 	}
-	if s.set.top(); s.set.open() {
+	switch s.set.top(); {
+	case s.set.open():
 		s.set.nucleusOfCandidates(s.p.TopP)
 		return
+	case !s.set.cut:
+		s.set.weights()
+		s.set.grow(smallNucleus)
 	}
-	left := s.p.TopP * s.set.weights()
-	s.set.grow(smallNucleus)
-	for i, c := range s.set.head {
-		if left -= s.set.weight(c.logit()); left <= 0 {
+	each, total := s.set.headWeights()
+	left := s.p.TopP * total
+	for i, w := range each {
+		if left -= w; left <= 0 {
 			s.set.keep(i + 1)
 			return
 		}
