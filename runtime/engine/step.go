@@ -304,8 +304,8 @@ func (e *Engine) candidates(entry *plans.Entry) ([]int32, error) {
 	return all, err
 }
 
-// wakeUp is how much work another processor is woken up for. To come takes it 30 us and more, the next one as much again
-// behind it, and what it has written takes a while to come back.
+// wakeUp is how much work another processor is woken up for. It takes 30 us and more to come, the next one as much
+// again behind it, and what it has written takes a while to come back.
 const wakeUp = 100 * time.Microsecond
 
 // result is a choice, or why there is none.
@@ -322,8 +322,8 @@ const largeVocabulary = 1 << 15
 // helpers is how many processors are to help with n vectors of so many numbers.
 func helpers(n, numbers int) int { return n*numbers/largeVocabulary - 1 }
 
-// each calls f for numbers, with the help of so many other processors as long as there are any, and returns how many of
-// the calls it made itself. Who comes to help behind the last one is not waited for.
+// each calls f for numbers, with the help of so many other processors, if there are any, and returns how many of the
+// calls it made itself. Who comes to help behind the last one is not waited for.
 func each(list []int, helpers int, f func(i int)) (own int) {
 	var next atomic.Int64
 	var left sync.WaitGroup
