@@ -11,7 +11,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// CheckCut holds that the test's kernels leave the bits of a whole step if the step is cut at a multiple of their grain:
+// CheckCut holds that the kernels leave the bits of a whole step if the step is cut at a multiple of their grain:
 // behind the first grain, and before the last one, in the interpreter.
 func (c Case) CheckCut(t testing.TB, on *target.Target) {
 	t.Helper()

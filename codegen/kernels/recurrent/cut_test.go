@@ -10,7 +10,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target"
 )
 
-// TestCut: steps of prompts cut at multiples of the kernels' grain leave the bits of whole steps, in results and states.
+// TestCut: steps of prompts cut at multiples of the grain leave the bits of whole steps, in results and states.
 func TestCut(t *testing.T) {
 	cuda, mesa, processor := kerneltest.Lookup(t, "sm_90-cuda"), kerneltest.Llvmpipe(t), kerneltest.Processor(t)
 	many := kerneltest.Case{Ctx: 96, Slots: 2, Rows: 256, N: 45, Pos: []int{16}, Slot: []int{1}}
