@@ -134,6 +134,7 @@ type Hit struct {
 	// Known is how far the prompt has been read before, at least Pos: beyond, rows or a state are gone.
 	Known int
 	path  []*node // from the root to Pos
+	known []*node // from the root to Known
 }
 
 // Match finds the farthest cut at which an owner's prompt can go on, of which these are the tokens that need not be
@@ -160,7 +161,21 @@ func (t *Tree) Match(owner string, prompt []int32, prefer int, sound func(holder
 			break
 		}
 	}
+	h.known = path
 	return h
+}
+
+// Rows is the part of a prompt that holders have the rows of, up to a position, whatever they have beside: State is
+// nil. Of several holders prefer, if it is one, is the one.
+func (h Hit) Rows(pos, prefer int) Hit {
+	rows := Hit{Holder: -1, Known: h.Known, known: h.known}
+	for i := 1; i < len(h.known) && h.known[i].pos() <= pos; i++ {
+		n := h.known[i]
+		if rows.Pos, rows.Holder, rows.path = n.pos(), n.held[0], h.known[:i+1]; n.isHeld(prefer) {
+			rows.Holder = prefer
+		}
+	}
+	return rows
 }
 
 // holder returns one that is sound there, -1 if there is none.

@@ -106,77 +106,66 @@ func (k *kept) names(p *prompts, owner string, prompt []int32) []string {
 // hasPiece says whether a piece is kept, or has nothing that could be.
 func (k *kept) hasPiece(name string) bool { return k.bare || k.Has(name) }
 
-// restore takes the next piece of a prompt from what is kept, and says whether it did, or has found another place to go
-// on from.
+// restore takes the next piece of a prompt from what is kept, or its tail, and says whether it did, or has found
+// another place to go on from.
 func (e *Engine) restore(s *seq) (took time.Duration, ok bool, err error) {
-	l := s.slot
-	pos := len(l.tokens)
+	began, pos := time.Now(), len(s.slot.tokens)
 	i, cut := slices.BinarySearch(e.prompts.cuts, pos)
-	if e.kept == nil || !s.exact || s.req.NoCache || !cut || i >= len(s.names) || e.prompts.cuts[i+1] > e.keptUpTo(s) {
-		return 0, false, nil
-	}
-	if !e.kept.tails && !e.kept.Has(s.names[i]) {
-		return 0, false, nil
-	}
-	e.tell(time.Hour) // a disk may take long
-	began := time.Now()
-	n := e.prompts.cuts[i+1] - pos
-	tail := e.readOn(s, i)
-	if tail != "" {
-		if s.tail = e.kept.wait(tail); s.tail == nil {
-			return time.Since(began), true, e.without(s, s.to)
-		}
-	}
-	data := []byte{}
-	if !e.kept.bare {
-		data = e.kept.wait(s.names[i])
-	}
 	switch {
-	case data == nil && e.kept.tails:
-		return time.Since(began), true, e.without(s, pos+1)
-	case data == nil:
+	case e.kept == nil || !s.exact || s.req.NoCache || !cut:
+		return 0, false, nil
+	case e.kept.tails && s.to > 0:
+		e.tell(time.Hour) // a disk may take long
+		err = e.toTail(s, i)
+		return time.Since(began), true, err
+	case e.kept.tails || i >= len(s.names) || e.prompts.cuts[i+1] >= len(s.req.Prompt) || !e.kept.Has(s.names[i]):
 		return 0, false, nil
 	}
-	if err := e.kept.rows.WriteSpans(context.Background(), e.places(l.index, pos, pos+n), data); err != nil {
+	e.tell(time.Hour)
+	e.readOn(s, i)
+	if ok, err = e.takePiece(s, i); !ok || err != nil {
 		return 0, false, err
 	}
-	if e.kept.tails {
-		err = e.lay(s, n)
-	} else {
-		e.fed(s, n)
-		e.wentOn(s, n)
-	}
-	return time.Since(began), true, err
+	n := e.prompts.cuts[i+1] - pos
+	e.fed(s, n)
+	e.cached(s, s.from+n)
+	e.wentOn(s, n)
+	return time.Since(began), true, nil
 }
 
-// keptUpTo is how far a prompt may take pieces from what is kept.
-func (e *Engine) keptUpTo(s *seq) int {
-	if e.kept.tails {
-		return s.to
+// takePiece writes piece i of a prompt to its slot, and says whether it has come.
+func (e *Engine) takePiece(s *seq, i int) (bool, error) {
+	if e.kept.bare {
+		return true, nil
 	}
-	return len(s.req.Prompt) - 1
+	data := e.kept.wait(s.names[i])
+	if data == nil {
+		return false, nil
+	}
+	return true, e.kept.rows.WriteSpans(context.Background(), e.places(s.slot.index, e.prompts.cuts[i], e.prompts.cuts[i+1]), data)
 }
 
 // wentOn notes that n more tokens of a prompt are restored, and that it goes on behind them.
 func (e *Engine) wentOn(s *seq, n int) {
-	pos := len(s.slot.tokens)
-	e.cached(s, s.from+n)
 	e.kept.restored += int64(n)
 	if s.req.Reading != nil {
-		s.req.Reading(pos)
+		s.req.Reading(len(s.slot.tokens))
 	}
 }
 
 // readOn begins to read what a prompt goes on with behind its first i pieces: the tail, whose name it returns if that
 // is wanted first, and some pieces.
 func (e *Engine) readOn(s *seq, i int) (tail string) {
-	k, cuts := e.kept, e.prompts.cuts
+	k, cuts, to := e.kept, e.prompts.cuts, len(s.req.Prompt)-1
+	if k.tails {
+		to = s.to
+	}
 	if k.tails && s.tail == nil {
 		last, _ := slices.BinarySearch(cuts, s.to)
 		tail = tailOf(s.names[last-1])
 		k.begin(s, tail, e.tailBytes(s.to))
 	}
-	for j := i; j < min(i+readAhead, len(s.names)) && cuts[j+1] <= e.keptUpTo(s) && !k.bare; j++ {
+	for j := i; j < min(i+readAhead, len(s.names)) && cuts[j+1] <= to && !k.bare; j++ {
 		k.begin(s, s.names[j], plans.SpanBytes(e.places(s.slot.index, cuts[j], cuts[j+1])))
 	}
 	return tail

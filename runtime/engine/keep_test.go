@@ -366,6 +366,47 @@ func TestPassedTails(t *testing.T) {
 	}
 }
 
+// TestRowsInSlots: where the device has no state of a prompt any more but its rows, the state alone is restored.
+func TestRowsInSlots(t *testing.T) {
+	for _, pages := range []bool{false, true} {
+		bubble(t, func(t *testing.T) {
+			p := kindPlan(2, true, false, pages)
+			kept := newMemoryKeeper(nil)
+			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Keeper: kept})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			check := func(r engine.Request, cached int) {
+				t.Helper()
+				got, want := ask(t.Context(), e, r), alone(p, engine.Options{}, false, r)
+				if got.err != nil || got.text != want.text || got.done.Usage.Cached != cached {
+					t.Errorf("%d tokens are found, want %d; %q, want %q, %v", got.done.Usage.Cached, cached, got.text, want.text, got.err)
+				}
+				time.Sleep(time.Hour)
+			}
+			r := engine.Request{Prompt: prompt(1, 400), Max: 3, TopLogprobs: -1, IgnoreEOG: true}
+			check(r, 0)
+			for i, cached := range []int{0, 192, 320, 448, 576} { // another conversation's states come
+				check(engine.Request{Prompt: prompt(2, 200+128*i), Max: 3, TopLogprobs: -1, IgnoreEOG: true}, cached)
+			}
+			if st := e.Stats(); st.Slots[0].Kept != 384 || st.Slots[0].Checkpoint != 0 {
+				t.Fatalf("the first slot has %d tokens, %d bytes of states", st.Slots[0].Kept, st.Slots[0].Checkpoint)
+			}
+			kept.mu.Lock()
+			for _, name := range kept.names[:6] { // its pieces
+				delete(kept.data, name)
+			}
+			kept.mu.Unlock()
+			r.Prompt = append(r.Prompt, prompt(3, 40)...)
+			check(r, 384)
+			if st := e.Stats(); st.Slots[0].Checkpoint == 0 || st.RestoredTokens != 0 {
+				t.Errorf("%d bytes of states are there, %d tokens are restored", st.Slots[0].Checkpoint, st.RestoredTokens)
+			}
+		})
+	}
+}
+
 // TestRingsOfTails: of rings that come from a tail, and are copied to another slot, nobody goes on before it.
 func TestRingsOfTails(t *testing.T) {
 	for _, k := range kinds[2:] {

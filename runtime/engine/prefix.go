@@ -114,7 +114,12 @@ func (e *Engine) find(s *seq) error {
 		}
 		return e.goOn(s, own, exact)
 	}
-	switch l.decision.From = h.Holder; h.Holder {
+	to := e.keptTail(s, h)
+	rows := h
+	if to > 0 && !e.kept.windows {
+		rows = h.Rows(to, l.index)
+	}
+	switch l.decision.From = rows.Holder; rows.Holder {
 	case -1:
 		l.decision.Reuse = NoSlot
 	case l.index:
@@ -122,12 +127,11 @@ func (e *Engine) find(s *seq) error {
 	default:
 		l.decision.Reuse = OtherSlot
 	}
-	if h.Pos > 0 && h.Holder != l.index {
-		if err := e.inherit(l, e.slots[h.Holder], e.tree.Common(l.index, h), h.Pos); err != nil {
+	if rows.Pos > 0 && rows.Holder != l.index {
+		if err := e.inherit(l, e.slots[rows.Holder], e.tree.Common(l.index, rows), rows.Pos); err != nil {
 			return err
 		}
 	}
-	to := e.keptTail(s, h.Pos)
 	if to > 0 {
 		l.at = nowhere
 	} else if h.State != nil && (h.Holder != l.index || l.at != h.Pos) {
@@ -137,9 +141,9 @@ func (e *Engine) find(s *seq) error {
 		l.at = h.Pos
 	}
 	l.forget()
-	e.tree.Begin(l.index, r.Owner, h, e.now())
-	l.owner, l.tokens = r.Owner, append(l.tokens[:0], r.Prompt[:h.Pos]...)
-	if h.Pos == 0 {
+	e.tree.Begin(l.index, r.Owner, rows, e.now())
+	l.owner, l.tokens = r.Owner, append(l.tokens[:0], r.Prompt[:rows.Pos]...)
+	if rows.Pos == 0 {
 		l.end, l.windows = 0, 0
 	}
 	e.headFor(s, to)

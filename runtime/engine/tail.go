@@ -8,6 +8,7 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
+	"github.com/zincc-dev/zincc/runtime/cache"
 )
 
 // A tail is what a prompt goes on with at a cut, beside the rows of its pieces: rows of layers that see a window, and
@@ -19,6 +20,7 @@ import (
 type restoring struct {
 	to      int    // where that is; 0: nothing is restored
 	tail    []byte // nil: not read yet
+	rows    int    // those before are not restored: slots had them
 	windows int    // slot.windows before
 	below   int    // tails that are not below it have not come; 0: all may
 }
@@ -135,9 +137,9 @@ func (e *Engine) readTailBack(l *slot, pos int) bool {
 	return true
 }
 
-// keptTail is the last cut behind from at which a prompt can go on with a tail that is kept, as the pieces from there
-// on are; 0: there is none.
-func (e *Engine) keptTail(s *seq, from int) int {
+// keptTail is the last cut behind a hit at which a prompt can go on with a tail that is kept, as the pieces are that no
+// slot has; 0: there is none.
+func (e *Engine) keptTail(s *seq, h cache.Hit) int {
 	k, cuts := e.kept, e.prompts.cuts
 	if k == nil || !k.tails || s.req.NoCache || k.isLate() {
 		return 0
@@ -149,11 +151,15 @@ func (e *Engine) keptTail(s *seq, from int) int {
 	if e.keepsAnswers() {
 		most = min(most, s.req.Turn)
 	}
-	i, _ := slices.BinarySearch(cuts, from)
-	for i < len(s.names) && cuts[i+1] <= most && k.hasPiece(s.names[i]) {
+	known := h.Pos
+	if !k.windows {
+		known = h.Known
+	}
+	i, _ := slices.BinarySearch(cuts, h.Pos)
+	for i < len(s.names) && cuts[i+1] <= most && (cuts[i+1] <= known || k.hasPiece(s.names[i])) {
 		i++
 	}
-	for ; cuts[i] > from; i-- {
+	for ; cuts[i] > h.Pos; i-- {
 		if k.Has(tailOf(s.names[i-1])) {
 			return cuts[i]
 		}
@@ -163,7 +169,7 @@ func (e *Engine) keptTail(s *seq, from int) int {
 
 // headFor has a prompt's slot take what is kept up to a tail, or nothing.
 func (e *Engine) headFor(s *seq, to int) {
-	s.restoring = restoring{to: to, windows: s.slot.windows, below: s.below}
+	s.restoring = restoring{to: to, rows: len(s.slot.tokens), windows: s.slot.windows, below: s.below}
 	if to > 0 && e.kept.windows {
 		s.slot.windows = to // what windows have of the positions before is not what is there
 	}
@@ -178,15 +184,39 @@ func (e *Engine) without(s *seq, below int) error {
 	return e.find(s)
 }
 
-// lay notes that the rows of the next n tokens of a prompt are in the slot. Behind the last ones comes the tail.
-func (e *Engine) lay(s *seq, n int) error {
-	l := s.slot
-	pos := len(l.tokens) + n
-	l.tokens = append(l.tokens, s.req.Prompt[len(l.tokens):pos]...)
-	e.tree.Extend(l.index, s.req.Prompt, e.now())
-	if pos < s.to {
+// toTail takes the next piece of a prompt, which is piece i, on the way to its tail, and behind the last one that.
+func (e *Engine) toTail(s *seq, i int) error {
+	if tail := e.readOn(s, i); tail != "" {
+		if s.tail = e.kept.wait(tail); s.tail == nil {
+			return e.without(s, s.to)
+		}
+	}
+	if pos := len(s.slot.tokens); pos < s.to {
+		ok, err := e.takePiece(s, i)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return e.without(s, pos+1)
+		}
+		e.lay(s, e.prompts.cuts[i+1]-pos)
+	}
+	if len(s.slot.tokens) < s.to {
 		return nil
 	}
+	return e.arrive(s)
+}
+
+// lay notes that the rows of the next n tokens of a prompt are in the slot.
+func (e *Engine) lay(s *seq, n int) {
+	l := s.slot
+	l.tokens = append(l.tokens, s.req.Prompt[len(l.tokens):len(l.tokens)+n]...)
+	e.tree.Extend(l.index, s.req.Prompt, e.now())
+}
+
+// arrive has a prompt go on with its tail, whose rows the slot has.
+func (e *Engine) arrive(s *seq) error {
+	l, pos := s.slot, s.to
 	rows, skipped := e.windowRows(l.index, pos, s.from)
 	spans := append(rows, e.plan.Memory.Checkpoint(l.index, pos)...)
 	if err := e.kept.rows.WriteSpans(context.Background(), spans, s.tail[skipped:]); err != nil {
@@ -201,7 +231,8 @@ func (e *Engine) lay(s *seq, n int) error {
 	if e.o.ReuseAnswers {
 		e.turned(s, pos)
 	}
+	e.cached(s, pos)
+	e.wentOn(s, pos-s.rows)
 	s.restoring = restoring{}
-	e.wentOn(s, pos-s.from)
 	return nil
 }
