@@ -67,7 +67,7 @@ lint:
 
 # Looks for data races in what has goroutines: the engine, the server and its commands; needs gcc. RACE="./runtime/api -run TestDrain" asks for less.
 # Tests that compute a model on the host take minutes there, and have the engine's goroutines only.
-RACE ?= ./internal/cli ./runtime/engine ./runtime/api -skip '^Test(SameBits|Greedy|Suppressed|EndOfGeneration|Vectors|VectorsEnd|Format.*)$$'
+RACE ?= ./internal/cli ./runtime/engine ./runtime/api -skip '^Test(SameBits|Greedy|Suppressed|EndOfGeneration|Vectors|VectorsEnd|Format.*|ForcedRuns|WindowsInPages|CopiedRows)$$'
 race:
 	CGO_ENABLED=1 $(GO) test -race -short -vet=off -timeout 30m $(RACE)
 
