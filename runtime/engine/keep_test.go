@@ -407,6 +407,31 @@ func TestRowsInSlots(t *testing.T) {
 	}
 }
 
+// TestKeptOfReusedAnswers: where answers are reused, a prompt of a model with recurrent state goes on behind a restart
+// where two parted before, as it does in slots.
+func TestKeptOfReusedAnswers(t *testing.T) {
+	for _, k := range kinds[2:] {
+		bubble(t, func(t *testing.T) {
+			p := kindPlan(2, k.recurrent, k.rings, k.pages)
+			o := engine.Options{Keeper: newMemoryKeeper(nil), ReuseAnswers: true}
+			for _, who := range [][]int{{2, 3}, {4}} {
+				e, err := engine.New(p, newFake(p), fakeTokenizer(), o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, i := range who {
+					r := engine.Request{Prompt: slices.Concat(prompt(1, 200), prompt(i, 130)), Max: 9, TopLogprobs: -1, IgnoreEOG: true, Turn: 326}
+					got, want := ask(t.Context(), e, r), alone(p, engine.Options{ReuseAnswers: true}, false, r)
+					if got.err != nil || got.text != want.text || i == 4 && got.done.Usage.Cached != 192 {
+						t.Errorf("%s: %d tokens are found; %q, want %q, %v", k.name, got.done.Usage.Cached, got.text, want.text, got.err)
+					}
+				}
+				e.Close()
+			}
+		})
+	}
+}
+
 // TestRingsOfTails: of rings that come from a tail, and are copied to another slot, nobody goes on before it.
 func TestRingsOfTails(t *testing.T) {
 	for _, k := range kinds[2:] {
