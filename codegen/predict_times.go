@@ -14,12 +14,14 @@ func (e *emitter) predictTimes() {
 		f := e.p.Funcs[i]
 		for j := range e.plan.Entries[i].Dispatches {
 			d := &e.plan.Entries[i].Dispatches[j]
-			d.Cost.Predicted = strategy.Fitted(&d.Cost, d.Cost.Predicted, e.onMatrices(d.Pipeline), e.t.Fit)
+			early := d.Order.Early == ir.LoadsFirst
+			d.Cost.Predicted = strategy.Fitted(&strategy.Launch{Candidate: e.chosen[f.Groups[j]], Cost: &d.Cost, Rows: f.Rows,
+				Shared: e.plan.Pipelines[d.Pipeline].Shared, Matrix: e.onMatrices(d.Pipeline), Early: early}, e.t)
 			if row, ok := e.rowOf(f, f.Groups[j]); ok {
 				seconds := 1e-6 * row.Micros
 				switch {
 				case row.Predicted:
-				case f.Groups[j].Call.Overlap.Waits == ir.LoadsFirst:
+				case early:
 					seconds = max(0, seconds-e.t.Fit.Overlap)
 				default:
 					seconds = max(0, seconds-e.t.Fit.Timestamp)

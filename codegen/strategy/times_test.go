@@ -3,6 +3,8 @@ package strategy_test
 import (
 	"testing"
 
+	"github.com/zincc-dev/zincc/codegen/kernels"
+	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/strategy"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/plans"
@@ -77,16 +79,54 @@ func TestMeasured(t *testing.T) {
 		{"positions, predicted", attention, 5e-6, true, plans.Times{Bytes: 1e-9, Operations: 2e-9, Stage: 5e-6 - 2e-9}},
 	} {
 		have := strategy.Measured(x.cost, x.seconds, x.predicted)
-		near := func(a, b float32) bool { return a-b < 1e-11 && b-a < 1e-11 }
 		if !near(have.Bytes, x.want.Bytes) || !near(have.Operations, x.want.Operations) || !near(have.Stage, x.want.Stage) {
 			t.Errorf("%s: %v, want %v", x.name, have, x.want)
 		}
 	}
-	fit := target.Fit{Ramp: 1e-6, Share: 0.5, Attention: 0.25}
-	if have, want := strategy.Fitted(&attention, plans.Times{Bytes: 1, Operations: 1, Stage: 1e-6}, true, fit), (plans.Times{Bytes: 2, Operations: 4, Stage: 2e-6}); have != want {
-		t.Errorf("fitted %v, want %v", have, want)
-	}
-	if have, want := strategy.Fitted(&whole, plans.Times{Bytes: 1, Operations: 1}, true, fit), (plans.Times{Bytes: 2, Operations: 1}); have != want {
-		t.Errorf("fitted, in the step of another: %v, want %v", have, want)
+}
+
+// TestFitted: bytes are scaled, a step's first dispatch has the ramp, and what a family's pace says is added. A
+// dispatch that begins early spends less of what was measured between timestamps, first of its stage.
+func TestFitted(t *testing.T) {
+	cost := plans.Cost{ReadBytes: 900, WriteBytes: 100, FLOPs: 1000, Predicted: plans.Times{Bytes: 1e-6, Operations: 1e-6, Stage: 1e-6}}
+	second := cost
+	second.Predicted.Stage = 0
+	attention := cost
+	attention.FLOPsPerPos = 1
+	on := &target.Target{Units: 10, SharedOptIn: 100, Fit: target.Fit{Ramp: 1e-6, Share: 0.5, Attention: 0.25, Timestamp: 1e-6, Overlap: 3e-6, Cached: 1e9,
+		Paces: map[string]target.Pace{
+			"once":   {Once: 3e-6},
+			"rounds": {Once: 1e-6, Round: 2e-6, Share: 1},
+			"items":  {Each: 1e-6, Item: 2e-6},
+			"none":   {},
+		}}}
+	for _, x := range []struct {
+		name string
+		l    strategy.Launch
+		c    kernels.Candidate
+		want plans.Times
+	}{
+		{"no pace", strategy.Launch{Cost: &cost}, kernels.Candidate{Family: "other"}, plans.Times{Bytes: 2e-6, Operations: 1e-6, Stage: 2e-6}},
+		{"no pace, early", strategy.Launch{Cost: &cost, Early: true}, kernels.Candidate{Family: "other"}, plans.Times{Bytes: 2e-6, Operations: 1e-6, Stage: 2e-6}},
+		{"in the step of another", strategy.Launch{Cost: &second}, kernels.Candidate{Family: "other"}, plans.Times{Bytes: 2e-6, Operations: 1e-6}},
+		{"attention", strategy.Launch{Cost: &attention, Matrix: true}, kernels.Candidate{Family: "other"}, plans.Times{Bytes: 2e-6, Operations: 4e-6, Stage: 2e-6}},
+		{"once", strategy.Launch{Cost: &cost}, kernels.Candidate{Family: "once"}, plans.Times{Bytes: 2e-6, Operations: 1e-6, Stage: 5e-6}},
+		{"once, in the step of another", strategy.Launch{Cost: &second}, kernels.Candidate{Family: "once"}, plans.Times{Bytes: 2e-6, Operations: 1e-6}},
+		{"early", strategy.Launch{Cost: &cost, Early: true}, kernels.Candidate{Family: "once"}, plans.Times{Bytes: 2e-6, Operations: 1e-6, Stage: 3e-6}},
+		{"early, less than the overlap", strategy.Launch{Cost: &second, Early: true}, kernels.Candidate{Family: "none"}, plans.Times{}},
+		{"a round of 21", strategy.Launch{Cost: &cost, Shared: 30}, kernels.Candidate{Family: "rounds", Grid: [3]int{7, 3, 1}}, plans.Times{Bytes: 1e-6, Operations: 1e-6, Stage: 5e-6}},
+		{"three of them", strategy.Launch{Cost: &cost, Shared: 60}, kernels.Candidate{Family: "rounds", Grid: [3]int{7, 3, 1}}, plans.Times{Bytes: 1e-6, Operations: 1e-6, Stage: 9e-6}},
+		{"few with work", strategy.Launch{Cost: &cost, Shared: 60}, kernels.Candidate{Family: "rounds", Grid: [3]int{7, 3, 1}, Work: site.Work{Workgroups: 8}},
+			plans.Times{Bytes: 1e-6, Operations: 1e-6, Stage: 5e-6}},
+		{"items", strategy.Launch{Cost: &cost}, kernels.Candidate{Family: "items", Grid: [3]int{4, 5, 1}, Work: site.Work{Items: 3}}, plans.Times{Bytes: 2e-6, Operations: 14e-6, Stage: 2e-6}},
+		{"readers", strategy.Launch{Cost: &cost}, kernels.Candidate{Family: "none", Work: site.Work{Readers: 4}}, plans.Times{Bytes: 4e-6, Operations: 1e-6, Stage: 2e-6}},
+		{"again", strategy.Launch{Cost: &cost}, kernels.Candidate{Family: "none", Work: site.Work{Again: 3000}}, plans.Times{Bytes: 5e-6, Operations: 1e-6, Stage: 2e-6}},
+	} {
+		x.l.Candidate = &x.c
+		if have := strategy.Fitted(&x.l, on); !near(have.Bytes, x.want.Bytes) || !near(have.Operations, x.want.Operations) || !near(have.Stage, x.want.Stage) {
+			t.Errorf("%s: %v, want %v", x.name, have, x.want)
+		}
 	}
 }
+
+func near(a, b float32) bool { return a-b < 1e-11 && b-a < 1e-11 }

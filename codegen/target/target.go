@@ -18,6 +18,7 @@ type (
 	Target      = device.Target
 	MatrixShape = device.MatrixShape
 	Fit         = device.Fit
+	Pace        = device.Pace
 	AMD         = device.AMD
 )
 

@@ -351,11 +351,17 @@ func (k *splitKernel) cacheAccess() kernel.Access {
 	return kernel.Read
 }
 
+// work counts the workgroups that have something to do behind few positions.
+func (k *splitKernel) work() site.Work {
+	return site.Work{Workgroups: k.pairs() * min(k.apart(), max(1, k.roomFor())), Readers: k.sharers()}
+}
+
 func (k *splitKernel) candidate() site.Candidate {
 	rows, heads, splits, workgroups := k.rows.Max, k.heads, k.splits(), k.heads/k.share
 	c := site.Candidate{
 		Kernel: k.key(),
 		Early:  k.waits,
+		Work:   k.work(),
 		Grid:   [3]int{workgroups, rows, k.apart()}, // rows of a sequence find in the L2 cache what others have read
 
 		Sequences: ir.ManySequences,

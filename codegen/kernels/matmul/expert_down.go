@@ -349,6 +349,7 @@ func (g *expertDown) candidate() site.Candidate {
 	}
 	return site.Implement(site.Candidate{
 		Kernel: g.key(), Shape: shape, AtOnce: g.atOnce,
+		Work:  site.Work{Items: g.tile * g.k * g.slots},
 		Grid:  [3]int{site.CeilDiv(g.width, g.tile), rows, 1},
 		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows, g.width}, Tile: []int{1, g.tile}, Axis: []int{1, 0}}},
 	}, "expert_down", g.kernel)

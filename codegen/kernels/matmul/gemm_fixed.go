@@ -180,6 +180,7 @@ func (k gemmFixed) candidate() site.Candidate {
 		Rows:   k.rows,
 		Room:   k.room,
 		Grid:   [3]int{workgroups, k.splits, k.tiles()},
+		Work:   site.Work{Again: 4 * int64(workgroups*k.rows*k.k)}, // x in f32
 	}
 	for i, p := range k.projects {
 		y := plans.Cover{

@@ -117,6 +117,9 @@ var stepAccess = []kernel.Access{kernel.Write, kernel.ReadWrite, kernel.ReadWrit
 func (k *argmaxKernel) candidate(t *target.Target) site.Candidate {
 	c := site.Candidate{Kernel: k.key(), Grid: [3]int{k.splits(), 1, 1}}
 	var meet []int
+	if k.logits != nil {
+		c.Work.Items = site.CeilDiv(int(k.logits.Type.Last()), k.splits())
+	}
 	if k.part != nil {
 		c.Grid[1] = k.rows.Max
 		meet = []int{0, 1}

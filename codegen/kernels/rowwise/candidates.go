@@ -25,6 +25,7 @@ func CandidatesCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	}
 	k := &candidatesKernel{op: op, rows: rows}
 	c := site.Candidate{Kernel: "candidates" + rows.Key(), Grid: [3]int{ir.CandidateParts, rows.Max, 1},
+		Work:  site.Work{Items: site.CeilDiv(int(op.Args[0].Type.Last()), ir.CandidateParts)},
 		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows.Max, ir.CandidateParts, ir.CandidateWords}, Tile: []int{1, 1, ir.CandidateWords}, Axis: []int{1, 0, -1}}}}
 	return []site.Candidate{site.Implement(c, "candidates", func(sig *site.Signature) func(b *kernel.Builder) { return k.kernel(sig, k.size(s.Target)) })}
 }

@@ -49,6 +49,8 @@ type Candidate struct {
 	Cover []plans.Cover
 	// Tiling is what the time of a tiled matrix product depends on; nil for other kernels.
 	Tiling *Tiling
+	// Work is what else the time of a kernel depends on, for predictions alone.
+	Work Work
 	// Lanes is the lanes of a workgroup, Rows the rows of x of the group, and Kept the elements of these rows that a
 	// lane keeps; 0 if the family does not say.
 	Lanes, Rows, Kept int

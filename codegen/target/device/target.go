@@ -107,6 +107,21 @@ type Fit struct {
 	// Overlap is the same for dispatches that begin while the one before them runs: rows include an event, and the
 	// delay of a dispatch behind it.
 	Overlap float64
+	// Cached is the bytes a second that units read of what others have read before them; 0: not measured.
+	Cached float64
+	// Paces are those of families whose time is no roofline, by name.
+	Paces map[string]Pace
+}
+
+// Pace is the time of a kernel that its bytes and operations do not explain, in seconds.
+type Pace struct {
+	// Once and Round are latencies that nothing hides, of a dispatch and of each round of workgroups: loads that wait
+	// for each other, barriers, sums of lanes, the last workgroup that adds up what others have.
+	Once, Round float64
+	// Each is what a unit takes for a workgroup, and Item for each of its Work.Items: instructions that bound it.
+	Each, Item float64
+	// Share is as that of Fit, where the family reaches another.
+	Share float64
 }
 
 // MatrixShape is the shape of a product: Rows x Depth by Depth x Cols.

@@ -27,6 +27,15 @@ type Tiling struct {
 	Experts    int
 }
 
+// Work is what the time of a kernel that is no tiled product depends on besides its bytes and operations, as far as its
+// family says. Zero values say nothing.
+type Work struct {
+	Workgroups int   // that have something to do, even behind few positions; 0: all of the grid
+	Items      int   // that a workgroup looks at: logits, or weights
+	Readers    int   // workgroups that read each cached position
+	Again      int64 // bytes that workgroups read, each of them on its own, and all but the first from a cache
+}
+
 // Multiplied is how many rows a workgroup computes in a step of so many.
 func (t *Tiling) Multiplied(rows int) int {
 	for _, n := range t.Cases {

@@ -62,6 +62,6 @@ var CUDA = nvidia.CUDA(90, "NVIDIA Hopper (H100, H200)", device.Target{
 	EightHeadsFrom: 32 << 10,  // docs/lab/cuda.md
 	Curve:          curve,
 	Thresholds:     cudaThresholds,
-	Fit:            device.Fit{Ramp: 2e-6, Share: 0.82, Attention: 0.55, Overlap: 3.4e-6}, // docs/estimates.md
+	Fit:            fitCUDA,
 	Tuned:          tuned,
 })
