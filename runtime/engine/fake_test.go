@@ -119,6 +119,9 @@ func toPagesOf(p *plans.Plan, page, pages int) {
 	}
 }
 
+// fakeGrain is the grain of wide entries for prompts.
+const fakeGrain = 32
+
 // fakeRow is the bytes of a row of a cache, and of a state.
 const fakeRow = 16
 
@@ -149,6 +152,11 @@ func fakePlan(slots, ctx int, recurrent bool) *plans.Plan {
 	add("prefill", 16, 20, 6)
 	add("prefill", 64, 64, 15)
 	add("prefill", 256, 256, 60)
+	for i := range p.Entries {
+		if e := &p.Entries[i]; e.Kind == "prefill" && e.Rows > 16 {
+			e.Grain = fakeGrain
+		}
+	}
 	for i := range p.Entries[1:] {
 		e := &p.Entries[1+i]
 		e.Candidates = e.Name + ":candidates"
@@ -256,7 +264,7 @@ func (x *fake) logitsOf(e *plans.Entry) error {
 		class := uint64(0)
 		if e.Kind == "prefill" {
 			if !x.alike {
-				class = uint64(e.Rows)<<32 + uint64(x.Rows[0].Pos)
+				class = classOf(e, int(x.Rows[0].Pos), r, len(x.Rows))
 			}
 			if at.Slot != x.Rows[0].Slot || at.Pos != x.Rows[0].Pos+int32(r) {
 				return fmt.Errorf("%s: row %d is of slot %d at %d", e.Name, r, at.Slot, at.Pos)
@@ -287,6 +295,19 @@ func (x *fake) logitsOf(e *plans.Entry) error {
 		}
 	}
 	return nil
+}
+
+// classOf is how row r of a step of a prompt that begins at pos is computed: as its whole grain, or with what else there
+// is of that, and where the step begins.
+func classOf(e *plans.Entry, pos, r, rows int) uint64 {
+	class := uint64(e.Rows) << 32
+	switch {
+	case e.Grain == 0 || pos%e.Grain > 0:
+		return class + uint64(pos)
+	case r/e.Grain == rows/e.Grain:
+		return class + uint64(rows%e.Grain)<<48
+	}
+	return class
 }
 
 // choose chooses tokens, and advances the step block behind a step of decoding.

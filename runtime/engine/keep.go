@@ -78,8 +78,8 @@ func newKept(o Options, plan *plans.Plan, exec runtime.Executor, p *prompts) *ke
 	}
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %d", exec.Device(), p.cuts)
-	for _, e := range p.widest {
-		fmt.Fprintf(h, " %s", e.Name)
+	for _, piece := range p.pieces {
+		fmt.Fprintf(h, " %s", piece.widest.Name)
 	}
 	k := &kept{Keeper: o.Keeper, rows: rows}
 	k.windows, k.bare = caches(plan)
@@ -88,11 +88,11 @@ func newKept(o Options, plan *plans.Plan, exec runtime.Executor, p *prompts) *ke
 	return k
 }
 
-// names are those of the pieces of a prompt, as many as it has whole.
+// names are those of the parts of a prompt from cut to cut, as many as it shares with longer ones.
 func (k *kept) names(p *prompts, owner string, prompt []int32) []string {
 	sum := sha256.Sum256(append(k.root[:], owner...))
 	var names []string
-	for i := 0; i+1 < len(p.cuts) && p.cuts[i+1] <= len(prompt); i++ {
+	for i := 0; i+1 < len(p.cuts) && p.cuts[i+1] <= p.shared(len(prompt)); i++ {
 		b := slices.Clone(sum[:])
 		for _, t := range prompt[p.cuts[i]:p.cuts[i+1]] {
 			b = binary.LittleEndian.AppendUint32(b, uint32(t))

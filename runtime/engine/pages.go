@@ -71,8 +71,8 @@ func (e *Engine) room(s *seq, l *slot) bool {
 // newPages is the pool of a plan whose caches lie in pages.
 func (e *Engine) newPages() *cache.Pages {
 	ahead := e.stride()
-	for _, widest := range e.prompts.widest {
-		ahead = max(ahead, widest.Rows)
+	for _, piece := range e.prompts.pieces {
+		ahead = max(ahead, piece.widest.Rows)
 	}
 	var groups [ir.PageGroups]cache.Group
 	for i := range groups {

@@ -40,7 +40,7 @@ func (e *Engine) match(r *Request, prefer int) cache.Hit {
 	if r.NoCache {
 		return cache.Hit{Holder: -1}
 	}
-	return e.tree.Match(r.Owner, r.Prompt[:len(r.Prompt)-1], prefer, e.sound) // some token is left to compute
+	return e.tree.Match(r.Owner, r.Prompt[:e.prompts.last(len(r.Prompt))], prefer, e.sound)
 }
 
 // place chooses the idle slot that spares most, and of those the one whose content is missed least.
@@ -105,7 +105,7 @@ func (e *Engine) find(s *seq) error {
 		s.names = e.kept.names(e.prompts, r.Owner, r.Prompt)
 		l.names, l.parts, l.anew = s.names, nil, s.below > 0
 	}
-	l.places = [2]int{e.prompts.cutBefore(min(r.Turn, len(r.Prompt)-1))}
+	l.places = [2]int{e.prompts.cutBefore(min(r.Turn, e.prompts.last(len(r.Prompt))))}
 	e.headFor(s, 0)
 	h := e.match(r, l.index)
 	if own, exact := e.known(l, r); own > 0 && own >= h.Pos {
@@ -194,15 +194,18 @@ func (e *Engine) inherit(to, from *slot, first, n int) error {
 // keepsAnswers says that a prompt's steps end at its turn, where a later request goes on within the answer.
 func (e *Engine) keepsAnswers() bool { return e.recurrent && e.o.ReuseAnswers }
 
-// grow notes in the tree that a prompt has been read to a cut, as a run without cache reads it.
-func (e *Engine) grow(s *seq, pos int) {
+// grow notes in the tree that a prompt has been read on to a position, as a run without cache reads it.
+func (e *Engine) grow(s *seq, from, pos int) {
 	l, r := s.slot, s.req
 	if e.keepsAnswers() && pos > r.Turn {
 		return
 	}
 	before := e.tree.At(l.index)
-	e.tree.Extend(l.index, r.Prompt, e.now())
-	if !e.recurrent || e.tree.HasState(l.index) {
+	cuts := e.prompts.cutsIn(from, min(pos, e.prompts.shared(len(r.Prompt))))
+	for range cuts {
+		e.tree.Extend(l.index, r.Prompt, e.now())
+	}
+	if len(cuts) == 0 || !e.recurrent || e.tree.HasState(l.index) {
 		return
 	}
 	turn := !e.o.ReuseAnswers && pos == e.prompts.cutBefore(min(r.Turn, len(r.Prompt)-1))

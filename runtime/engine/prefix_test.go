@@ -182,7 +182,11 @@ func TestPool(t *testing.T) {
 			p := fakePlan(slots, ctx, recurrent)
 			toPages(p, 1+3*ctx/fakePage)
 			x := newFake(p)
-			e, err := engine.New(p, x, fakeTokenizer(), engine.Options{Queue: 100})
+			o := engine.Options{Queue: 100}
+			if !recurrent { // prompts are cut within pieces, too
+				o.ITL = engine.Unhurried
+			}
+			e, err := engine.New(p, x, fakeTokenizer(), o)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,7 +200,7 @@ func TestPool(t *testing.T) {
 				delay := time.Duration(r.IntN(2000)) * time.Millisecond
 				wait.Go(func() {
 					time.Sleep(delay)
-					got, none := ask(context.Background(), e, q), alone(p, engine.Options{}, false, q)
+					got, none := ask(context.Background(), e, q), alone(p, o, false, q)
 					if got.err != nil || got.text != none.text {
 						t.Errorf("%d tokens: %q, alone %q; %v", len(q.Prompt), got.text, none.text, got.err)
 					}

@@ -15,10 +15,23 @@ import (
 type prompts struct {
 	entries []*plans.Entry // prefill and decode, by rows
 	decode  []*plans.Entry // by rows
-	widest  []*plans.Entry // at the cuts, what a piece that begins there may take
-	cuts    []int          // where pieces begin, ascending; the last one is the context
+	pieces  []piece        // of the context
+	cuts    []int          // where prompts can go on that begin alike, ascending; the last one is the context
 	costs   []float64      // seconds that a prompt takes up to each cut, as predicted
 }
+
+// piece is a part of the context that a step of an entry reads, unless the prompt ends there. Then the narrowest entry
+// that reaches its end reads the rest. A prompt that ends behind, or whose rest takes the piece's entry, too, can also go
+// on at the cuts within: there the entry's grain lets a step begin.
+type piece struct {
+	begin, end int
+	widest     *plans.Entry
+	cuts       bool // there are some within
+}
+
+// cell is how far apart cuts within pieces are, at least, in positions. Narrower ones spare little: kernels take about
+// as many rows at once.
+const cell = 128
 
 // margin is how much longer than predicted a step may take before it breaks the bound.
 const margin = 1.25
@@ -53,7 +66,6 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 		prefill = []*plans.Entry{decode}
 	}
 	alone := plan.StopsInStep() && itl >= Unhurried
-	spent := 0.0
 	for pos := 0; pos < plan.Header.Ctx; {
 		best := prefill[0]
 		if alone {
@@ -65,12 +77,51 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 				best = e
 			}
 		}
-		p.cuts, p.widest, p.costs = append(p.cuts, pos), append(p.widest, best), append(p.costs, spent)
-		spent += cmp.Or(best.Predict(pos).Seconds(), unpredicted*float64(best.Run))
+		p.pieces = append(p.pieces, piece{begin: pos, end: min(pos+best.Run, plan.Header.Ctx), widest: best})
 		pos += best.Run
 	}
-	p.cuts, p.costs = append(p.cuts, plan.Header.Ctx), append(p.costs, spent)
+	p.cut(plan)
 	return p, nil
+}
+
+// cut sets the cuts of all pieces, at their begin and within. Those within begin a page where caches lie in pages, so
+// that who goes on there copies none. Models with recurrent state go on only where a step has ended: another step for
+// that would take longer than what it spares.
+func (p *prompts) cut(plan *plans.Plan) {
+	page := 1
+	if k := plan.Paged(); k != nil {
+		page = k.Page
+	}
+	spent := 0.0
+	for i := range p.pieces {
+		q := &p.pieces[i]
+		p.cuts, p.costs = append(p.cuts, q.begin), append(p.costs, spent)
+		took := cmp.Or(q.widest.Predict(q.begin).Seconds(), unpredicted*float64(q.widest.Run))
+		if g := q.widest.Grain; g > 0 && q.begin%g == 0 && !plan.Memory.Recurrent() && p.narrowest(q, q.begin, q.end) == q.widest {
+			each := lcm(g, page)
+			each *= (cell + each - 1) / each
+			for pos := (q.begin/each + 1) * each; pos < q.end; pos += each {
+				q.cuts = true
+				p.cuts = append(p.cuts, pos)
+				p.costs = append(p.costs, spent+took*float64(pos-q.begin)/float64(q.widest.Run))
+			}
+		}
+		spent += took
+	}
+	p.cuts, p.costs = append(p.cuts, plan.Header.Ctx), append(p.costs, spent)
+}
+
+func lcm(a, b int) int {
+	n := a
+	for n%b != 0 {
+		n += a
+	}
+	return n
+}
+
+// pieceAt is the number of the piece that has a position.
+func (p *prompts) pieceAt(pos int) int {
+	return min(sort.Search(len(p.pieces), func(i int) bool { return p.pieces[i].end > pos }), len(p.pieces)-1)
 }
 
 // cutBefore is the last cut at or before pos.
@@ -81,24 +132,60 @@ func (p *prompts) cutBefore(pos int) int {
 // cost is how many seconds a prompt takes up to the cut at pos.
 func (p *prompts) cost(pos int) float64 { return p.costs[sort.SearchInts(p.cuts, pos)] }
 
-// isCut says whether a piece begins at pos.
-func (p *prompts) isCut(pos int) bool { return p.cutBefore(pos) == pos }
+// cutsIn lists the cuts behind a position, up to another one.
+func (p *prompts) cutsIn(after, to int) []int {
+	first := sort.SearchInts(p.cuts, after+1)
+	return p.cuts[first:max(first, sort.SearchInts(p.cuts, to+1))]
+}
 
-// step returns the entry and rows of the next step of a prompt from pos on, up to end at most,
-// and at most to the next cut if the prompt is to have the steps of one that began at position 0.
-func (p *prompts) step(pos, end int, exact bool) (*plans.Entry, int) {
-	at := sort.SearchInts(p.cuts, pos+1) - 1
-	at = min(at, len(p.widest)-1)
-	widest := p.widest[at]
-	if exact {
-		end = min(end, p.cuts[at+1])
+// wide says whether a prompt of n tokens has the entry of a piece wherever that has cuts.
+func (p *prompts) wide(q *piece, n int) bool {
+	return n >= q.end || p.narrowest(q, q.begin, n) == q.widest
+}
+
+// shared is how many tokens of a prompt of n have the bits that they have in all prompts which begin alike and end
+// behind. At each cut up to there these can go on.
+func (p *prompts) shared(n int) int {
+	if q := &p.pieces[p.pieceAt(n-1)]; !p.wide(q, n) {
+		return q.begin
 	}
-	left := end - pos
-	e := widest
-	for _, c := range slices.Backward(p.entries) {
-		if c.Rows <= widest.Rows && c.Reach >= left {
-			e = c
+	return n
+}
+
+// last is the last cut where a prompt of n tokens can go on. Some token is left to compute.
+func (p *prompts) last(n int) int { return p.cutBefore(min(p.shared(n), n-1)) }
+
+// narrowest is the narrowest entry of a piece that reaches from a position to where the prompt, or the piece, ends.
+func (p *prompts) narrowest(q *piece, pos, end int) *plans.Entry {
+	for _, e := range p.entries {
+		if e.Rows <= q.widest.Rows && e.Reach >= end-pos {
+			return e
 		}
 	}
-	return e, min(left, e.Run)
+	return q.widest
+}
+
+// step returns the entry and rows of the next step of a prompt from pos on, up to end at most. If the prompt is to have
+// the bits of one that began at position 0, pos is a cut of it, or where such a step has ended.
+func (p *prompts) step(pos, end int, exact bool) (*plans.Entry, int) {
+	i := p.pieceAt(pos)
+	q := &p.pieces[i]
+	switch {
+	case !exact:
+		e := p.narrowest(q, pos, end)
+		return e, min(end-pos, e.Run)
+	case !q.cuts || !p.wide(q, end):
+		end = min(end, q.end)
+		e := p.narrowest(q, pos, end)
+		return e, min(end-pos, e.Run)
+	}
+	to := min(end, q.end)
+	for i++; to < end && i < len(p.pieces); i++ { // on into pieces of the same entry
+		next := &p.pieces[i]
+		if next.widest != q.widest || !next.cuts || !p.wide(next, end) {
+			break
+		}
+		to = min(end, next.end)
+	}
+	return q.widest, min(to-pos, q.widest.Run)
 }

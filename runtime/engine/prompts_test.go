@@ -1,10 +1,12 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 )
 
@@ -26,7 +28,7 @@ func TestPromptsOfProcessors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rows := p.widest[0].Rows; rows != c.want {
+		if rows := p.pieces[0].widest.Rows; rows != c.want {
 			t.Errorf("%s within %v: steps of %d rows, want %d", c.backend, c.itl, rows, c.want)
 		}
 	}
@@ -59,17 +61,17 @@ func TestPromptsAtBound(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i, e := range p.widest {
-			if e.Rows != c.want {
-				t.Errorf("within %v: step %d has %d rows, want %d", c.itl, i, e.Rows, c.want)
+		for i, piece := range p.pieces {
+			if rows := piece.widest.Rows; rows != c.want {
+				t.Errorf("within %v: step %d has %d rows, want %d", c.itl, i, rows, c.want)
 			}
 		}
 	}
 }
 
-// TestStepsOfPrompts holds for every position, end and cut what a step of a prompt is: its rows end with the prompt,
-// and at the next cut if they are to be those of a prompt alone; its entry is the narrowest that reaches there, no
-// wider than those of its piece.
+// TestStepsOfPrompts holds for every position, end and cut what a step of a prompt is where steps begin at pieces alone:
+// its rows end with the prompt, and at the next cut if they are to be those of a prompt alone; its entry is the narrowest
+// that reaches there, no wider than those of its piece.
 func TestStepsOfPrompts(t *testing.T) {
 	const ctx = 200
 	plan := &plans.Plan{Entries: []plans.Entry{predicted("decode", 1, 1, 1), predicted("decode", 4, 4, 1), predicted("prefill", 16, 20, 1), predicted("prefill", 48, 48, 1), predicted("prefill", 64, 64, 1)}}
@@ -78,22 +80,25 @@ func TestStepsOfPrompts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.cuts, p.widest = []int{0, 48, 112, 128, 192, ctx}, []*plans.Entry{p.entries[3], p.entries[4], p.entries[2], p.entries[4], p.entries[2]}
+	p.cuts, p.pieces = []int{0, 48, 112, 128, 192, ctx}, nil
+	for i, e := range []int{3, 4, 2, 4, 2} {
+		p.pieces = append(p.pieces, piece{begin: p.cuts[i], end: p.cuts[i+1], widest: p.entries[e]})
+	}
 	for pos := range ctx {
-		piece := 0
-		for piece+1 < len(p.widest) && p.cuts[piece+1] <= pos {
-			piece++
+		at := 0
+		for at+1 < len(p.pieces) && p.cuts[at+1] <= pos {
+			at++
 		}
-		if p.cutBefore(pos) != p.cuts[piece] || p.isCut(pos) != (p.cuts[piece] == pos) {
-			t.Errorf("position %d: cut before at %d, a cut %t, want %d", pos, p.cutBefore(pos), p.isCut(pos), p.cuts[piece])
+		if p.cutBefore(pos) != p.cuts[at] {
+			t.Errorf("position %d: cut before at %d, want %d", pos, p.cutBefore(pos), p.cuts[at])
 		}
 		for end := pos + 1; end <= ctx; end++ {
 			for _, exact := range []bool{true, false} {
 				to := end
-				if exact && p.cuts[piece+1] < end {
-					to = p.cuts[piece+1]
+				if exact && p.cuts[at+1] < end {
+					to = p.cuts[at+1]
 				}
-				want := p.widest[piece]
+				want := p.pieces[at].widest
 				for _, e := range p.entries {
 					if e.Reach >= to-pos && e.Rows < want.Rows {
 						want = e
@@ -102,6 +107,114 @@ func TestStepsOfPrompts(t *testing.T) {
 				}
 				if e, n := p.step(pos, end, exact); e != want || n != min(to-pos, want.Rows) {
 					t.Fatalf("from %d to %d, exact %t: %d rows of %s/%d, want %d of %s/%d", pos, end, exact, n, e.Kind, e.Rows, min(to-pos, want.Rows), want.Kind, want.Rows)
+				}
+			}
+		}
+	}
+}
+
+// bits says what a row's bits may depend on, beside what prompts have in common: the entry, and the rows of its grain.
+type bits struct {
+	entry      *plans.Entry
+	from, rows int // of a whole grain 0: any step that has it gives the same
+}
+
+// taken is a step of a prompt.
+type taken struct{ width, rows int }
+
+// read returns the steps of a prompt of n tokens from a cut on, and the bits of its rows from there on.
+func (p *prompts) read(t *testing.T, cut, n int) (steps []taken, rows []bits) {
+	for pos := cut; pos < n; {
+		e, k := p.step(pos, n, true)
+		if k < 1 || k > e.Run || e.Grain > 0 && pos%e.Grain != 0 {
+			t.Fatalf("a prompt of %d: a step of %d rows of %s/%d at %d", n, k, e.Kind, e.Rows, pos)
+		}
+		steps = append(steps, taken{e.Rows, k})
+		for i := range k {
+			b := bits{e, pos, k}
+			if g := e.Grain; g > 0 {
+				if first := i / g * g; first+g <= k {
+					b.from, b.rows = 0, 0
+				} else {
+					b.from, b.rows = pos+first, k-first
+				}
+			}
+			rows = append(rows, b)
+		}
+		pos += k
+	}
+	return steps, rows
+}
+
+// TestCutsWithinPieces holds of prompts of all lengths that a prompt has the steps that it has without grains, and the
+// same bits from wherever it goes on behind a longer or shorter one that begins alike. A prompt whose rest takes the
+// entry of whole pieces computes no more than a cell and what is new.
+func TestCutsWithinPieces(t *testing.T) {
+	const ctx = 1224
+	for page, each := range map[int]int{0: cell, 48: 192, 256: 256} { // pages, and how far cuts are apart
+		plan := &plans.Plan{Program: &ir.Program{}}
+		grains := []int{1, 16, 0, 32, 32, 32}
+		for i, rows := range []int{8, 16, 48, 128, 256, 512} {
+			reach := []int{8, 16, 48, 128, 272, 528}[i]
+			plan.Entries = append(plan.Entries, predicted([]string{"decode", "prefill"}[min(i, 1)], rows, reach, time.Millisecond))
+		}
+		wide := ctx
+		if page > 0 { // behind 512 positions a step of 512 would take too long
+			plan.Entries[5].Dispatches[0].Cost = plans.Cost{ReadBytes: 512, BytesPerPos: 1, Predicted: plans.Times{Bytes: 0.2}}
+			wide = 512
+		}
+		plan.Header.Ctx, plan.Require.Backend = ctx, plans.CUDA
+		if page > 0 {
+			plan.Memory.KV = []plans.Region{{Kept: &plans.Kept{Page: page}}}
+		}
+		coarse, err := newPrompts(plan, Unhurried)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, grain := range grains {
+			plan.Entries[i].Grain = grain
+		}
+		fine, err := newPrompts(plan, Unhurried)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []int{0, 512, 1024, ctx}
+		if wide < ctx {
+			want = []int{0, 512, 768, 1024, ctx}
+		}
+		if !slices.Equal(coarse.cuts, want) || len(fine.costs) != len(fine.cuts) || !slices.IsSorted(fine.costs) {
+			t.Fatalf("pages of %d: cuts %v, costs %v; without grains %v", page, fine.cuts, fine.costs, coarse.cuts)
+		}
+		for _, cut := range fine.cuts {
+			if page > 0 && cut%page > 0 && !slices.Contains(want, cut) {
+				t.Errorf("a cut at %d is within a page of %d", cut, page)
+			}
+		}
+		var fresh [ctx + 1][]bits
+		for n := 1; n <= ctx; n += min(page+1, 3) {
+			var steps []taken
+			steps, fresh[n] = fine.read(t, 0, n)
+			if want, _ := coarse.read(t, 0, n); !slices.Equal(steps, want) {
+				t.Fatalf("a prompt of %d has steps %v, without grains %v", n, steps, want)
+			}
+			last := fine.last(n)
+			for _, cut := range fine.cuts {
+				if cut > last {
+					break
+				}
+				if _, rows := fine.read(t, cut, n); !slices.Equal(rows, fresh[n][cut:]) {
+					t.Fatalf("a prompt of %d has other bits from %d on", n, cut)
+				}
+			}
+			if rest := (n-1)%512 + 1; last >= n || last < coarse.last(n) || rest > 272 && n <= wide && n-last > each {
+				t.Fatalf("a prompt of %d goes on at %d", n, last)
+			}
+		}
+		for n := 1; n <= ctx; n += min(page+1, 3) {
+			shared := fine.cutBefore(fine.shared(n))
+			for m := n; m <= ctx; m += 3 * (1 + m%29) {
+				if to := min(shared, fine.last(m)); !slices.Equal(fresh[n][:to], fresh[m][:to]) {
+					t.Fatalf("prompts of %d and %d tokens differ before %d", n, m, to)
 				}
 			}
 		}
@@ -158,7 +271,7 @@ func TestPromptsInRuns(t *testing.T) {
 	if _, rows := p.step(0, 20, false); rows != 8 {
 		t.Errorf("the first step takes %d rows, want 8", rows)
 	}
-	if !p.isCut(8) || p.isCut(12) {
+	if want := []int{0, 8, 16, 24, 32, 40, 48, 56, 64}; !slices.Equal(p.cuts, want) {
 		t.Errorf("pieces begin at %v", p.cuts)
 	}
 }

@@ -42,7 +42,8 @@ func TestNextTurn(t *testing.T) {
 				next.Prompt = slices.Concat(turn.Prompt, again.tokens, prompt(2, 40), turn.Prompt[400:])
 				next.Turn = len(next.Prompt) - 4
 				rewritten := next // the template drops a part of the answer
-				rewritten.Prompt = slices.Concat(turn.Prompt, again.tokens[:10], prompt(2, 40), turn.Prompt[400:])
+				other := (again.tokens[10] + 1) % 12 // than the answer goes on with
+				rewritten.Prompt = slices.Concat(turn.Prompt, again.tokens[:10], []int32{other}, prompt(2, 39), turn.Prompt[400:])
 				rewritten.Turn = len(rewritten.Prompt) - 4
 				for i, r := range []engine.Request{next, rewritten} {
 					if i > 0 { // the first turn has to be there again
@@ -61,6 +62,40 @@ func TestNextTurn(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// TestTurnWithinPiece: where steps of prompts are wide, a further turn computes no more than 128 tokens of what was read
+// before, in one step with what is new, even into the next piece; and no more than a piece where the prompt before ended
+// with a narrow step. Answers are those without a cache, of slots, pages and rings.
+func TestTurnWithinPiece(t *testing.T) {
+	for _, k := range kinds {
+		if k.recurrent {
+			continue
+		}
+		bubble(t, func(t *testing.T) {
+			p := kindPlan(2, false, k.rings, k.pages)
+			x := newFake(p)
+			o := engine.Options{ITL: engine.Unhurried} // steps of 256
+			e, err := engine.New(p, x, fakeTokenizer(), o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			for kind, c := range []struct{ first, next, found, steps int }{
+				{200, 250, 128, 1}, {250, 375, 128, 1}, {250, 300, 128, 2}, {300, 400, 256, 1}, {500, 800, 384, 3}, {500, 700, 384, 2}, {460, 512, 384, 1}, {385, 386, 384, 1},
+			} {
+				r := engine.Request{Prompt: prompt(kind, c.first), Max: 1, TopLogprobs: -1, IgnoreEOG: true}
+				ask(context.Background(), e, r)
+				before := len(x.log)
+				r.Prompt, r.Max = prompt(kind, c.next), 5
+				got, none := ask(context.Background(), e, r), alone(p, o, false, r)
+				steps := slices.IndexFunc(x.log[before:], func(l launch) bool { return l.entry.Kind == "decode" })
+				if got.err != nil || got.text != none.text || got.done.Usage.Cached != c.found || steps != c.steps {
+					t.Errorf("%s: %d behind %d: %d are found, want %d, in %d steps, want %d; %q, want %q; %v", k.name, c.next, c.first, got.done.Usage.Cached, c.found, steps, c.steps, got.text, none.text, got.err)
+				}
+			}
 		})
 	}
 }

@@ -77,7 +77,7 @@ func (e *Engine) knownOf(l *slot, r *Request) (tokens int, exact bool) {
 	case known && !l.turnExact: // the same turn again
 		return l.start, false
 	}
-	return e.prompts.cutBefore(min(m, e.tree.At(l.index))), true
+	return e.prompts.cutBefore(min(m, e.tree.At(l.index), e.prompts.last(len(r.Prompt)))), true
 }
 
 // forget drops the place of the next turn.

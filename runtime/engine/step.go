@@ -77,11 +77,12 @@ func (e *Engine) prefill(s *seq, entry *plans.Entry, n int) (time.Duration, erro
 // fed notes that n more tokens of a prompt are in the slot.
 func (e *Engine) fed(s *seq, n int) {
 	l := s.slot
-	pos := len(l.tokens) + n
-	l.tokens = append(l.tokens, s.req.Prompt[len(l.tokens):pos]...)
+	from := len(l.tokens)
+	pos := from + n
+	l.tokens = append(l.tokens, s.req.Prompt[from:pos]...)
 	l.at, l.end = pos, max(l.end, pos)
-	if s.exact && e.prompts.isCut(pos) {
-		e.grow(s, pos)
+	if s.exact {
+		e.grow(s, from, pos)
 	}
 	if e.o.ReuseAnswers {
 		e.turned(s, pos)
