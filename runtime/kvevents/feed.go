@@ -40,7 +40,7 @@ type piece struct {
 }
 
 // mostChanges bounds the queue of a feed.
-const mostChanges = 4096
+const mostChanges = 1 << 14
 
 // Cuts implements cache.Watcher.
 func (f *Feed) Cuts(cuts []int) { f.put(change{cuts: cuts}) }
