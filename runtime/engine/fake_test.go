@@ -297,8 +297,8 @@ func (x *fake) logitsOf(e *plans.Entry) error {
 	return nil
 }
 
-// classOf is how row r of a step of a prompt that begins at pos is computed: as its whole grain, or with what else there
-// is of that, and where the step begins.
+// classOf is how row r of a step of a prompt that begins at pos is computed: as its whole grain, or with what else
+// there is of that, and where the step begins.
 func classOf(e *plans.Entry, pos, r, rows int) uint64 {
 	class := uint64(e.Rows) << 32
 	switch {

@@ -21,8 +21,8 @@ type prompts struct {
 }
 
 // piece is a part of the context that a step of an entry reads, unless the prompt ends there. Then the narrowest entry
-// that reaches its end reads the rest. A prompt that ends behind, or whose rest takes the piece's entry, too, can also go
-// on at the cuts within: there the entry's grain lets a step begin.
+// that reaches its end reads the rest. A prompt that ends behind, or whose rest takes the piece's entry, too, can also
+// go on at the cuts within: there the entry's grain lets a step begin.
 type piece struct {
 	begin, end int
 	widest     *plans.Entry

@@ -69,9 +69,9 @@ func TestPromptsAtBound(t *testing.T) {
 	}
 }
 
-// TestStepsOfPrompts holds for every position, end and cut what a step of a prompt is where steps begin at pieces alone:
-// its rows end with the prompt, and at the next cut if they are to be those of a prompt alone; its entry is the narrowest
-// that reaches there, no wider than those of its piece.
+// TestStepsOfPrompts holds for every position, end and cut what a step of a prompt is where steps begin at pieces
+// alone: its rows end with the prompt, and at the next cut if they are to be those of a prompt alone; its entry is the
+// narrowest that reaches there, no wider than those of its piece.
 func TestStepsOfPrompts(t *testing.T) {
 	const ctx = 200
 	plan := &plans.Plan{Entries: []plans.Entry{predicted("decode", 1, 1, 1), predicted("decode", 4, 4, 1), predicted("prefill", 16, 20, 1), predicted("prefill", 48, 48, 1), predicted("prefill", 64, 64, 1)}}

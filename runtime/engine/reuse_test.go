@@ -41,7 +41,7 @@ func TestNextTurn(t *testing.T) {
 				next := turn
 				next.Prompt = slices.Concat(turn.Prompt, again.tokens, prompt(2, 40), turn.Prompt[400:])
 				next.Turn = len(next.Prompt) - 4
-				rewritten := next // the template drops a part of the answer
+				rewritten := next                    // the template drops a part of the answer
 				other := (again.tokens[10] + 1) % 12 // than the answer goes on with
 				rewritten.Prompt = slices.Concat(turn.Prompt, again.tokens[:10], []int32{other}, prompt(2, 39), turn.Prompt[400:])
 				rewritten.Turn = len(rewritten.Prompt) - 4
@@ -66,9 +66,9 @@ func TestNextTurn(t *testing.T) {
 	}
 }
 
-// TestTurnWithinPiece: where steps of prompts are wide, a further turn computes no more than 128 tokens of what was read
-// before, in one step with what is new, even into the next piece; and no more than a piece where the prompt before ended
-// with a narrow step. Answers are those without a cache, of slots, pages and rings.
+// TestTurnWithinPiece: where steps of prompts are wide, a further turn computes no more than 128 tokens of what was
+// read before, in one step with what is new, even into the next piece; and no more than a piece where the prompt before
+// ended with a narrow step. Answers are those without a cache, of slots, pages and rings.
 func TestTurnWithinPiece(t *testing.T) {
 	for _, k := range kinds {
 		if k.recurrent {

@@ -109,7 +109,7 @@ var mutants = []mutant{
 	{"tokens behind a stop are counted", "runtime/engine/engine.go",
 		"last.Drained, last.Usage.Completion = Stopped, out.stop, false, tokens", "last.Drained = Stopped, out.stop, false", "runtime/engine", "TestUsageOfStop"},
 	{"what was read behind an answer counts as read alone", "runtime/engine/step.go",
-		"if s.exact && e.prompts.isCut(pos)", "if e.prompts.isCut(pos)", "runtime/engine", "TestPiecesOfOthers"},
+		"\tif s.exact {\n\t\te.grow(s, from, pos)\n\t}\n", "\te.grow(s, from, pos)\n", "runtime/engine", "TestPiecesOfOthers"},
 	{"a slot that is begun anew is found by what it held before", "runtime/cache/tree.go",
 		"\tt.leave(holder, end)\n\tt.holders[holder] = end\n", "\tt.holders[holder] = end\n", "runtime/cache", "TestTree"},
 	{"a slot that is begun anew keeps what its rings have lost", "runtime/engine/prefix.go",
