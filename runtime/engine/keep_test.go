@@ -517,22 +517,23 @@ func TestKilledWhileWriting(t *testing.T) {
 // An uncertainKeeper has a little memory, loses some of what it says it has, and takes long for some.
 type uncertainKeeper struct {
 	engine.Keeper
-	mu   sync.Mutex
-	rand *rand.Rand
-	lost int
+	mu          sync.Mutex
+	reads, lost int
 }
 
 func (k *uncertainKeeper) Read(name string, bytes int64) []byte {
 	k.mu.Lock()
-	n := k.rand.IntN(100)
-	if n < 3 {
+	k.reads++
+	n := k.reads
+	lose := n%25 == 10
+	if lose {
 		k.lost++
 	}
 	k.mu.Unlock()
 	switch {
-	case n < 3:
+	case lose:
 		return nil
-	case n < 5:
+	case n%50 == 30:
 		time.Sleep(3 * time.Second)
 	}
 	return k.Keeper.Read(name, bytes)
@@ -542,6 +543,7 @@ func (k *uncertainKeeper) Read(name string, bytes int64) []byte {
 // times, on engines that follow each other and keep what they read in a memory that is too small, and that loses some
 // of it. Each answer is the one that its request gets alone.
 func TestKeptConversations(t *testing.T) {
+	lost := 0
 	for seed, k := range kinds {
 		bubble(t, func(t *testing.T) {
 			rounds, talks := 4, 12
@@ -553,7 +555,7 @@ func TestKeptConversations(t *testing.T) {
 				toPagesOf(p, 64, 1+2*1024/64)
 			}
 			r := rand.New(rand.NewPCG(uint64(seed), 42))
-			kept := &uncertainKeeper{Keeper: keep.Of(keep.NewMemory(40_000), nil, "plan"), rand: rand.New(rand.NewPCG(1, uint64(seed)))}
+			kept := &uncertainKeeper{Keeper: keep.Of(keep.NewMemory(40_000), nil, "plan")}
 			var mu sync.Mutex
 			var all [][]int32
 			restored, given := int64(0), 0
@@ -609,10 +611,13 @@ func TestKeptConversations(t *testing.T) {
 					t.Errorf("%s: %d states are left", k.name, x.saved)
 				}
 			}
-			if restored < 1000 || kept.lost == 0 {
-				t.Errorf("%s: %d tokens are restored, %d parts lost, %d requests given up", k.name, restored, kept.lost, given)
+			if restored == 0 {
+				t.Errorf("%s: nothing is restored, %d requests are given up", k.name, given)
 			}
-			t.Logf("%s: %d tokens are restored, %d parts lost, %d requests given up", k.name, restored, kept.lost, given)
+			lost += kept.lost
 		})
+	}
+	if lost == 0 {
+		t.Error("nothing is lost that was kept")
 	}
 }
