@@ -621,3 +621,37 @@ func TestKeptConversations(t *testing.T) {
 		t.Error("nothing is lost that was kept")
 	}
 }
+
+// TestShortTurnIsKept: a turn whose last step is narrow has fewer parts to keep than its slot has of the turn before.
+func TestShortTurnIsKept(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := kindPlan(1, false, false, false)
+		for i := range p.Entries {
+			if e := &p.Entries[i]; e.Rows == 64 { // a narrow step that goes over a cut
+				e.Rows, e.Run, e.Reach = 192, 192, 192
+			}
+		}
+		kept := newMemoryKeeper(nil)
+		o := engine.Options{ITL: engine.Unhurried, Keeper: kept, ReuseAnswers: true}
+		e, err := engine.New(p, newFake(p), fakeTokenizer(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		wide := engine.Request{Prompt: prompt(1, 506), Turn: 300, Max: 1, TopLogprobs: -1, IgnoreEOG: true}
+		narrow := wide
+		narrow.Prompt, narrow.Turn = slices.Concat(wide.Prompt[:440], []int32{11, 11, 11, 11, 11, 11}), 445
+		for i, c := range []struct {
+			r    engine.Request
+			kept int
+		}{{wide, 3}, {narrow, 3}} {
+			if got := ask(t.Context(), e, c.r); got.err != nil {
+				t.Fatal(got.err)
+			}
+			time.Sleep(time.Second) // pieces are kept while nobody asks
+			if n := len(newMemoryKeeper(kept).data); n != c.kept {
+				t.Errorf("behind request %d %d parts are kept, want %d", i, n, c.kept)
+			}
+		}
+	})
+}

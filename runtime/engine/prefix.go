@@ -155,7 +155,7 @@ func (e *Engine) find(s *seq) error {
 // goOn starts a sequence behind the first n tokens of its own slot, which need not be as a prompt writes them.
 func (e *Engine) goOn(s *seq, n int, exact bool) error {
 	l := s.slot
-	e.tree.Trim(l.index, n)
+	e.tree.Trim(l.index, min(n, e.prompts.last(len(s.req.Prompt)))) // no further than its pieces have names
 	if l.state != nil && n != l.at {
 		if err := e.exec.RestoreState(context.Background(), l.state, e.plan.Memory.Checkpoint(l.index, n)); err != nil {
 			return err
