@@ -71,6 +71,11 @@ func TestCut(t *testing.T) {
 		{"expert_fragment", vulkan, 60, 55, func(w *work) []*ir.Value { return []*ir.Value{w.fragmentExperts(few, 512, 40, true)} }},
 		{"expert_coop", vulkan, 100, 98, experts(true)},
 		{"expert_gemm", mesa, 60, 55, experts(false)},
+		{"expert_dot", mesa, 60, 55, func(w *work) []*ir.Value {
+			ids := w.chosen(w.scores(of), of.slots)
+			order := w.sorted(of, ids)
+			return []*ir.Value{w.experts(w.fixed8(w.input(512)), w.stack(of.dtype, of.experts, 40, 512), ids, 0, 40, order...)}
+		}},
 		{"rows", processor, 60, 55, experts(false)},
 		{"router", cuda, 60, 55, choice},
 		{"router_lanes", processor, 60, 55, choice},
