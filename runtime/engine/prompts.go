@@ -39,10 +39,11 @@ const margin = 1.25
 // unpredicted is what a token counts for, in seconds, where nothing is predicted: there only comparisons matter.
 const unpredicted = 1e-3
 
-// newPrompts cuts the context into pieces of the widest prefill entry whose predicted time leaves room for a step of
-// decoding within the bound; of the narrowest, if none does or nothing is predicted. What steps really take does not
-// count: then a prompt's bits would depend on it. A processor ends in the middle of a step, and its time is predicted
-// for two cores: where nobody waits, pieces there are the widest.
+// newPrompts cuts the context into pieces of the widest prefill entry whose predicted time leaves room for the widest
+// step of decoding within the bound, or is half of the bound: few plans ever have a step of all rows far behind, and in
+// narrow pieces prompts would take several times as long. Pieces are of the narrowest, if none is so fast or nothing is
+// predicted. What steps really take does not count: then a prompt's bits would depend on it. A processor ends in the
+// middle of a step, and its time is predicted for two cores: where nobody waits, pieces there are the widest.
 func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 	p := &prompts{}
 	var prefill []*plans.Entry
@@ -71,9 +72,10 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 		if alone {
 			best = prefill[len(prefill)-1]
 		}
+		beside := min(decode.Predict(pos).Seconds(), itl.Seconds()/margin/2)
 		for _, e := range prefill {
 			took := e.Predict(pos).Seconds()
-			if took > 0 && margin*(took+decode.Predict(pos).Seconds()) <= itl.Seconds() {
+			if took > 0 && margin*(took+beside) <= itl.Seconds() {
 				best = e
 			}
 		}

@@ -41,7 +41,8 @@ func predicted(kind string, rows, reach int, took time.Duration) plans.Entry {
 }
 
 // TestPromptsAtBound holds that a prompt's steps are the widest that fit the bound with a step of decoding and their
-// margin, to the nanosecond; and the narrowest where nothing is predicted.
+// margin, to the nanosecond, or the half of it where decoding takes the other half and more; and the narrowest where
+// nothing is predicted.
 func TestPromptsAtBound(t *testing.T) {
 	const decode, narrow, wide = time.Second / 64, time.Second / 32, time.Second / 8 // seconds, exactly
 	const bound = (wide + decode) * 5 / 4
@@ -54,6 +55,8 @@ func TestPromptsAtBound(t *testing.T) {
 		{[]plans.Entry{predicted("decode", 1, 1, decode), predicted("prefill", 48, 48, narrow), predicted("prefill", 512, 512, wide)}, bound - 1, 48},
 		{[]plans.Entry{predicted("decode", 1, 1, decode), predicted("prefill", 48, 48, narrow), predicted("prefill", 512, 512, wide)}, 1, 48},
 		{[]plans.Entry{predicted("decode", 1, 1, decode), predicted("prefill", 48, 48, 0), predicted("prefill", 512, 512, 0)}, bound, 48},
+		{[]plans.Entry{predicted("decode", 128, 1, 2*wide), predicted("prefill", 48, 48, narrow), predicted("prefill", 512, 512, wide)}, 2 * wide * 5 / 4, 512},
+		{[]plans.Entry{predicted("decode", 128, 1, 2*wide), predicted("prefill", 48, 48, narrow), predicted("prefill", 512, 512, wide)}, 2*wide*5/4 - 1, 48},
 	} {
 		plan := &plans.Plan{Entries: c.entries}
 		plan.Header.Ctx, plan.Require.Backend = 1024, plans.CUDA
