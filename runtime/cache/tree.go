@@ -310,6 +310,16 @@ func (t *Tree) At(holder int) int {
 	return 0
 }
 
+// Parts says whether paths part from a holder's at a position in [from, to).
+func (t *Tree) Parts(holder, from, to int) bool {
+	for n := t.holders[holder]; n != nil && n.pos() >= from; n = n.parent {
+		if n.pos() < to && len(n.next) > 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // HasState says whether there is a state at the end of a holder's path.
 func (t *Tree) HasState(holder int) bool { return t.holders[holder].state != nil }
 

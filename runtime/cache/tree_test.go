@@ -443,3 +443,31 @@ func TestForksStay(t *testing.T) {
 		t.Errorf("states are kept at %d", have)
 	}
 }
+
+// TestParts: paths part behind what two holders have in common, for both of them, until one has left.
+func TestParts(t *testing.T) {
+	w := newWorld([]int{0, 4, 8, 12, 16}, 2, false, 1)
+	for holder, end := range []int{16, 12} {
+		prompt := make([]int32, 17)
+		prompt[9] = int32(holder) // behind 8
+		if err := w.read(holder, "", prompt, end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(holder, from, to int, want bool) {
+		t.Helper()
+		if have := w.t.Parts(holder, from, to); have != want {
+			t.Errorf("holder %d: paths part from %d to %d: %v", holder, from, to, have)
+		}
+	}
+	for holder := range 2 {
+		check(holder, 4, 12, true)
+		check(holder, 8, 12, true)
+		check(holder, 4, 8, false)
+		check(holder, 12, 16, false)
+	}
+	w.t.Trim(0, 8)
+	check(1, 0, 12, false)
+	w.t.Trim(1, 0)
+	check(1, 0, 12, false)
+}

@@ -294,26 +294,33 @@ func (e *Engine) partsOf(l *slot) []part {
 	return append(parts, tails...)
 }
 
-// use notes what is wanted most of what is kept of a slot's prompt: the pieces, and the last tail. Tails before it
-// count as states do in the tree that conversations have gone on behind.
+// use notes what is wanted most of what is kept of a slot's prompt: the pieces, the last tail, and each tail behind
+// which prompts part before the next one, as new conversations go on there. The others count as states do in the tree
+// that conversations have gone on behind.
 func (e *Engine) use(l *slot) {
-	k := e.kept
-	last, _ := slices.BinarySearch(e.prompts.cuts, e.tree.At(l.index))
+	k, cuts := e.kept, e.prompts.cuts
+	last, _ := slices.BinarySearch(cuts, e.tree.At(l.index))
 	if !k.tails {
 		k.Use(l.names[:last], 0)
 		return
 	}
-	var tails []string
-	pieces := 0
-	for cut := last; cut > 0; cut-- {
-		if name := tailOf(l.names[cut-1]); k.Has(name) {
-			pieces, tails = max(pieces, cut), append(tails, name)
+	var wanted, passed []string
+	for cut, next := last, 0; cut > 0; cut-- {
+		name := tailOf(l.names[cut-1])
+		switch {
+		case !k.Has(name):
+			continue
+		case next == 0:
+			wanted = append(slices.Clone(l.names[:cut]), name)
+		case e.tree.Parts(l.index, cuts[cut], cuts[next]):
+			wanted = append(wanted, name)
+		default:
+			passed = append(passed, name)
 		}
+		next = cut
 	}
-	if len(tails) > 0 {
-		k.Use(append(slices.Clone(l.names[:pieces]), tails[0]), 0)
-		k.Use(tails[1:], cache.Passed)
-	}
+	k.Use(wanted, 0)
+	k.Use(passed, cache.Passed)
 }
 
 // readBack copies a part of a slot's prompt from the device, and says whether it is there, and whether it could: it

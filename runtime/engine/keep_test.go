@@ -370,6 +370,38 @@ func TestPassedTails(t *testing.T) {
 	}
 }
 
+// TestSharedTailIsWanted: the tail of a system prompt that several conversations share counts in full when one of them
+// ends, as new ones begin with it.
+func TestSharedTailIsWanted(t *testing.T) {
+	for _, k := range kinds[2:] {
+		bubble(t, func(t *testing.T) {
+			p := kindPlan(3, k.recurrent, k.rings, k.pages)
+			kept := newMemoryKeeper(nil)
+			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Keeper: kept})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			for i := range 3 {
+				r := engine.Request{Prompt: slices.Concat(prompt(1, 200), prompt(2+i, 130)), Max: 3, TopLogprobs: -1, IgnoreEOG: true}
+				if got := ask(t.Context(), e, r); got.err != nil {
+					t.Fatal(got.err)
+				}
+				time.Sleep(time.Second) // parts are kept while nobody asks
+			}
+			kept.mu.Lock()
+			defer kept.mu.Unlock()
+			wanted := kept.used[0] // of the last one: five pieces of 64, the tail behind them and that of the system prompt
+			if len(wanted) != 7 || wanted[5] != wanted[4]+".tail" || wanted[6] != wanted[2]+".tail" {
+				t.Errorf("%s: %q are wanted", k.name, wanted)
+			}
+			if passed := kept.used[cache.Passed]; len(passed) > 0 {
+				t.Errorf("%s: %q count less", k.name, passed)
+			}
+		})
+	}
+}
+
 // TestRowsInSlots: where the device has no state of a prompt any more but its rows, the state alone is restored.
 func TestRowsInSlots(t *testing.T) {
 	for _, pages := range []bool{false, true} {
