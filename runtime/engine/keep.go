@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/cache"
@@ -41,9 +42,10 @@ type kept struct {
 	Keeper
 	rows     runtime.SpanCopier
 	root     [sha256.Size]byte
-	tails    bool // prompts go on only where a tail is kept
-	windows  bool // tails have rows of a window
-	bare     bool // pieces have no rows: all is in tails
+	rowBytes int64 // that a position has in pieces
+	tails    bool  // prompts go on only where a tail is kept
+	windows  bool  // tails have rows of a window
+	bare     bool  // pieces have no rows: all is in tails
 	writing  atomic.Bool
 	buffer   []byte // of what is written, in memory that is used again
 	reading  reading
@@ -59,8 +61,12 @@ type reading struct {
 }
 
 const (
-	// readAhead is how many pieces are read at once.
-	readAhead = 6
+	// readAhead bounds the bytes that are read behind the piece that is wanted next; the piece that reaches it is read
+	// as a whole. Pieces have some KiB to hundreds of MiB, so bytes count. All that is read at once shares the disk:
+	// with more of them a slow disk would not give the first piece within readTime.
+	readAhead = 256 << 20
+	// readAtOnce bounds the pieces that are read at once, however small: each takes a thread and a file.
+	readAtOnce = 32
 	// readTime bounds the wait for a piece. What does not come is computed.
 	readTime = 2 * time.Second
 	// keepAtOnce is how many bytes are read from the device at once: a request that comes meanwhile waits for them.
@@ -84,6 +90,7 @@ func newKept(o Options, plan *plans.Plan, exec runtime.Executor, p *prompts) *ke
 	k := &kept{Keeper: o.Keeper, rows: rows}
 	k.windows, k.bare = caches(plan)
 	k.tails = k.windows || plan.Memory.Recurrent()
+	k.rowBytes = plans.SpanBytes(append(plan.Rows(0, 0, 1), plan.PageRows(ir.WholeGroup, 0, 0, 1)...))
 	h.Sum(k.root[:0])
 	return k
 }
@@ -165,8 +172,11 @@ func (e *Engine) readOn(s *seq, i int) (tail string) {
 		tail = tailOf(s.names[last-1])
 		k.begin(s, tail, e.tailBytes(s.to))
 	}
-	for j := i; j < min(i+readAhead, len(s.names)) && cuts[j+1] <= to && !k.bare; j++ {
-		k.begin(s, s.names[j], plans.SpanBytes(e.places(s.slot.index, cuts[j], cuts[j+1])))
+	for j := i; j < min(i+readAtOnce, len(s.names)) && cuts[j+1] <= to && !k.bare; j++ {
+		if int64(cuts[j]-cuts[i+1])*k.rowBytes >= readAhead {
+			break
+		}
+		k.begin(s, s.names[j], int64(cuts[j+1]-cuts[j])*k.rowBytes)
 	}
 	return tail
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/runtime/cache"
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/keep"
@@ -219,7 +220,7 @@ func (k *memoryKeeper) Use(names []string, ago time.Duration) {
 func TestSlowKeeper(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		kept := newMemoryKeeper(nil)
-		p := kindPlan(1, false, false, false)
+		p := fakePlan(1, 4096, false)
 		start := func(k engine.Keeper) *engine.Engine {
 			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Keeper: k})
 			if err != nil {
@@ -229,7 +230,7 @@ func TestSlowKeeper(t *testing.T) {
 		}
 		requests := make([]engine.Request, 2)
 		for i := range requests {
-			requests[i] = engine.Request{Prompt: prompt(i, 900), Max: 8, TopLogprobs: -1, IgnoreEOG: true}
+			requests[i] = engine.Request{Prompt: prompt(i, 2600), Max: 8, TopLogprobs: -1, IgnoreEOG: true}
 		}
 		e := start(kept)
 		for _, r := range requests {
@@ -240,18 +241,18 @@ func TestSlowKeeper(t *testing.T) {
 		slow := &slowKeeper{Keeper: kept, stuck: kept.names[3], over: make(chan struct{})}
 		e = start(slow)
 		defer e.Close()
-		// Of 14 pieces one is waited for two seconds. Those that were begun beside it come; five more are not read.
+		// Of 40 pieces one is waited for two seconds. Those that were begun beside it come; five more are not read.
 		for i, c := range []struct {
 			request, cached int
 			least, most     time.Duration
-		}{{0, 64 * 8, 3 * time.Second, 8 * time.Second}, {1, 0, 0, time.Second}, {0, 64 * 14, 3 * time.Second, 8 * time.Second}} {
+		}{{0, 64 * 34, 3 * time.Second, 4 * time.Second}, {1, 0, 0, time.Second}, {0, 64 * 40, 2 * time.Second, 3 * time.Second}} {
 			if i == 2 {
 				close(slow.over)
 				time.Sleep(time.Second)
 			}
 			r := requests[c.request]
-			began := time.Now()
-			got, want := ask(t.Context(), e, r), alone(p, engine.Options{}, false, r)
+			want, began := alone(p, engine.Options{}, false, r), time.Now()
+			got := ask(t.Context(), e, r)
 			took := time.Since(began)
 			if got.err != nil || got.text != want.text || got.done.Usage.Cached != c.cached {
 				t.Errorf("request %d: %q, %v, %d cached; want %q, %d", i, got.text, got.err, got.done.Usage.Cached, want.text, c.cached)
@@ -260,10 +261,41 @@ func TestSlowKeeper(t *testing.T) {
 				t.Errorf("request %d takes %v", i, took)
 			}
 		}
-		if slow.max < 4 {
+		if slow.max != 32 {
 			t.Errorf("%d pieces are read at once", slow.max)
 		}
 	})
+}
+
+// A lostKeeper says that it has all, and has nothing.
+type lostKeeper struct{}
+
+func (lostKeeper) Has(string) bool             { return true }
+func (lostKeeper) Read(string, int64) []byte   { return nil }
+func (lostKeeper) Write(string, []byte)        {}
+func (lostKeeper) Use([]string, time.Duration) {}
+
+// TestReadAhead: few large pieces are read at once, and many small ones: up to 256 MiB ahead of the one wanted next.
+func TestReadAhead(t *testing.T) {
+	for _, c := range []struct{ rowBytes, want int }{{4 << 10, 32}, {128 << 10, 32}, {256 << 10, 17}, {1 << 20, 5}, {4 << 20, 2}, {16 << 20, 2}} {
+		bubble(t, func(t *testing.T) {
+			p := fakePlan(1, 4096, false)
+			p.Program.Globals[0].Type = ir.MakeType(ir.F32, 1, 4096, ir.Dim(c.rowBytes/4))
+			slow := &slowKeeper{Keeper: lostKeeper{}}
+			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Keeper: slow})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			r := engine.Request{Prompt: prompt(1, 2600), Max: 3, TopLogprobs: -1, IgnoreEOG: true}
+			if got, want := ask(t.Context(), e, r), alone(p, engine.Options{}, false, r); got.err != nil || got.text != want.text {
+				t.Errorf("%q, want %q, %v", got.text, want.text, got.err)
+			}
+			if slow.max != c.want {
+				t.Errorf("of pieces of %d KiB %d are read at once, want %d", 64*c.rowBytes>>10, slow.max, c.want)
+			}
+		})
+	}
 }
 
 // TestKeptInMemory: what a slot holds no more is found in memory, with the bits that reading it again would give, by
