@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -27,6 +28,9 @@ type Cache struct {
 
 // maxFile bounds a file: no driver keeps more.
 const maxFile = 1 << 30
+
+// Added is how many bytes a file has beside its data.
+const Added = sha256.Size
 
 // Open returns the folder zincc/NAME of the user's cache folder, which it makes if it is not there; name may have
 // several parts. What is in it was written by the user of this process. The error says in one line why nothing can be
@@ -101,10 +105,11 @@ func (c *Cache) Write(file string, data []byte) error {
 // clockSlack is how far the clock of a file system may be before the process's.
 const clockSlack = time.Minute
 
-// Bound removes the files that were not used for longest, until those that are left have at most so many bytes. The one
-// used last stays, whatever it has. Where the clock has gone back, files of a time to come count as used before all
-// others: else none that is written since would stay.
-func (c *Cache) Bound(bytes int64) {
+// Bound removes the files that were not used for longest, until those that are left have at most so many bytes. Where
+// any has to go, the next ones go, too, while the others have no less than the bound without more. It returns how many
+// bytes are left, or the bound if it cannot list them. The file used last stays, whatever it has. Where the clock has
+// gone back, files of a time to come count as used before all others: else none that is written since would stay.
+func (c *Cache) Bound(bytes, more int64) (left int64) {
 	now := time.Now().Add(clockSlack)
 	used := func(f fs.FileInfo) time.Time {
 		if t := f.ModTime(); !t.After(now) {
@@ -114,22 +119,31 @@ func (c *Cache) Bound(bytes int64) {
 	}
 	entries, err := os.ReadDir(c.dir)
 	if err != nil {
-		return
+		return bytes
 	}
 	var files []fs.FileInfo
 	for _, e := range entries {
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
 			files = append(files, info)
+			left += info.Size()
 		}
 	}
+	if left <= bytes {
+		return left
+	}
+	// What was not used for longest is first.
 	slices.SortFunc(files, func(a, b fs.FileInfo) int {
-		return cmp.Or(used(b).Compare(used(a)), cmp.Compare(a.Name(), b.Name()))
+		return cmp.Or(used(a).Compare(used(b)), cmp.Compare(b.Name(), a.Name()))
 	})
 	for i, f := range files {
-		if bytes -= f.Size(); i > 0 && bytes < 0 {
-			_ = os.Remove(c.Path(f.Name())) // another process may have been faster
+		if i == len(files)-1 || left <= bytes && left-f.Size() < bytes-more {
+			break
+		}
+		if err := os.Remove(c.Path(f.Name())); err == nil || errors.Is(err, fs.ErrNotExist) { // another process may be faster
+			left -= f.Size()
 		}
 	}
+	return left
 }
 
 // sum is the HMAC-SHA256 of where a file lies and what it holds: a file that was moved is another.

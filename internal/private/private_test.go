@@ -175,8 +175,37 @@ func TestBound(t *testing.T) {
 		bytes int64
 		want  string
 	}{{400, "a b c d folder "}, {399, "a c d folder "}, {250, "a d folder "}, {1, "a folder "}} {
-		if c.Bound(step.bytes); left() != step.want {
+		if c.Bound(step.bytes, 0); left() != step.want {
 			t.Errorf("of %d bytes there are left %s, want %s", step.bytes, left(), step.want)
+		}
+	}
+}
+
+// TestBoundFreesMore: where a file has to go, others go with it, as many as fit; where none has to, none goes.
+func TestBoundFreesMore(t *testing.T) {
+	user(t)
+	c := open(t, "some")
+	then := time.Now().Add(-time.Hour)
+	for i := range 10 {
+		name := string(rune('a' + i))
+		if err := c.Write(name, make([]byte, 100-Added)); err != nil {
+			t.Fatal(err)
+		}
+		at := then.Add(time.Duration(i) * time.Minute)
+		if err := os.Chtimes(c.Path(name), at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct{ bytes, more, left int64 }{
+		{1000, 500, 1000}, {999, 198, 900}, {899, 199, 700}, {700, 600, 700}, {699, 198, 600}, {550, 550, 100}, {1, 1, 100},
+	} {
+		left := c.Bound(step.bytes, step.more)
+		entries, err := os.ReadDir(c.dir)
+		if have := int64(100 * len(entries)); err != nil || left != step.left || have != left {
+			t.Errorf("of %d bytes without %d there are left %d, said to be %d, want %d (%v)", step.bytes, step.more, have, left, step.left, err)
+		}
+		if c.Read("j") == nil {
+			t.Fatal("the file used last is gone")
 		}
 	}
 }
@@ -205,7 +234,7 @@ func TestBoundOfJumpingClock(t *testing.T) {
 	}
 	write("new", time.Minute)
 	for _, want := range []string{"new old read", "new read", "read"} {
-		c.Bound(100 * int64(len(strings.Fields(want))))
+		c.Bound(100*int64(len(strings.Fields(want))), 0)
 		entries, err := os.ReadDir(c.dir)
 		if err != nil {
 			t.Fatal(err)

@@ -32,7 +32,7 @@ func Kept(pieces []string, ends []int32) *Vocabulary {
 	c := codec{writes: true}
 	v.tables(&c)
 	if cache.Write(name, c.data) == nil { // it only saves time
-		cache.Bound(mostKept)
+		cache.Bound(mostKept, 0)
 	}
 	return v
 }

@@ -13,13 +13,15 @@ import (
 	"github.com/zincc-dev/zincc/internal/private"
 )
 
-// Store is such a folder.
+// Store is such a folder. Several processes may write one: each beside the first may take it over its bound, by an
+// eighth of the bound and a file, until one that writes looks again.
 type Store struct {
 	c    *private.Cache
 	most int64
 	said func(line string)
 
 	mu   sync.Mutex
+	room int64       // how many bytes it writes before it looks again at what is in the folder
 	full atomic.Bool // nothing is written any more
 }
 
@@ -30,8 +32,16 @@ func Open(dir string, most int64, said func(line string)) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{c: c, most: most, said: said}
-	c.Bound(most)
+	s.look()
 	return s, nil
+}
+
+// look holds the folder to its bound. It lists all files, and so must not happen for each that is written: where it has
+// to free anything, it frees about an eighth of the bound. No more than that is written before the next look, even if
+// more is free: other processes may have written, too.
+func (s *Store) look() {
+	more := s.most / 8
+	s.room = min(s.most-s.c.Bound(s.most, more), more)
 }
 
 // Of is what memory and a folder, one of which may be nil, have of one plan, whose digest this is: an engine.Keeper.
@@ -134,7 +144,8 @@ func because(err error) string {
 func (s *Store) Write(name string, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.full.Load() || int64(len(data)) > s.most {
+	size := int64(len(data)) + private.Added
+	if s.full.Load() || size > s.most {
 		return
 	}
 	if err := s.c.Write(name, data); err != nil {
@@ -142,7 +153,9 @@ func (s *Store) Write(name string, data []byte) {
 		s.said(fmt.Sprintf("prompts are not kept from now on: %v", err))
 		return
 	}
-	s.c.Bound(s.most)
+	if s.room -= size; s.room < 0 {
+		s.look()
+	}
 }
 
 // Use notes that files were wanted so long ago, the first most.

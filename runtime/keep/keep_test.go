@@ -4,9 +4,15 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/zincc-dev/zincc/internal/private"
 )
 
 func open(t *testing.T, dir string, most int64) (*Store, *[]string) {
@@ -101,6 +107,75 @@ func TestBound(t *testing.T) {
 	}
 }
 
+// size is how many bytes the files of a folder have.
+func size(t *testing.T, dir string) (sum int64) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += info.Size()
+	}
+	return sum
+}
+
+// TestLooks: of 160 files that are written, few make the store list its folder, which is within its bound all the
+// same, and not much below.
+func TestLooks(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	const file = 100 // bytes
+	const most = 40 * file
+	dir, looks := t.TempDir(), 0
+	s, _ := open(t, dir, most)
+	for i := range 160 {
+		before := s.room
+		s.Write(strconv.Itoa(i), make([]byte, file-private.Added))
+		if s.room != before-file {
+			looks++
+		}
+		if i%7 > 0 {
+			continue
+		}
+		if have, least := size(t, dir), min(int64(i+1)*file, most-most/8); have > most || have < least {
+			t.Fatalf("behind %d files there are %d bytes, want %d to %d", i+1, have, least, most)
+		}
+	}
+	if want := 160 / 5; looks == 0 || looks > want {
+		t.Errorf("%d looks, want at most %d", looks, want)
+	}
+}
+
+// TestShared: a store that does not know what another has written takes the folder over its bound by an eighth and a
+// file at most.
+func TestShared(t *testing.T) {
+	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
+	const file = 250 // bytes
+	const most = 20 * file
+	dir := t.TempDir()
+	first, _ := open(t, dir, most)
+	second, _ := open(t, dir, most)
+	bound, above := int64(most), false
+	for i := range 60 {
+		s := first
+		if i/20 == 1 {
+			s, bound = second, most+most/8+file
+		}
+		s.Write(strconv.Itoa(i), make([]byte, file-private.Added))
+		have := size(t, dir)
+		if above = above || have > most; have > bound {
+			t.Errorf("behind %d files there are %d bytes, want at most %d", i+1, have, bound)
+		}
+	}
+	if !above {
+		t.Error("the second store knew what the first one has written")
+	}
+}
+
 // TestNoRoom: behind a failure nothing more is written, and one line says so.
 func TestNoRoom(t *testing.T) {
 	t.Setenv("XDG_CONFIG_HOME", t.TempDir())
@@ -189,4 +264,38 @@ func TestMemory(t *testing.T) {
 	if len(*lines) > 0 {
 		t.Error(*lines)
 	}
+}
+
+// TestUse holds the order of a memory against times that are sorted.
+func TestUse(t *testing.T) {
+	rapid.Check(t, func(r *rapid.T) {
+		m := NewMemory(1000)
+		all := []string{"a", "b", "c", "d", "e", "f"}
+		used, now := map[string]int{}, 0
+		for _, name := range all {
+			now += 100
+			m.Write(name, nil)
+			used[name] = 1_000_000 + now
+		}
+		for range 20 {
+			now += 100
+			names := rapid.Permutation(all).Draw(r, "names")[:rapid.IntRange(0, len(all)).Draw(r, "wanted")]
+			ago, at := time.Duration(0), 1_000_000+now
+			if rapid.Bool().Draw(r, "long ago") {
+				ago, at = time.Hour, now
+			}
+			m.Use(append(names, "nothing"), ago)
+			for i, name := range names {
+				used[name] = at - i
+			}
+			var have []string
+			for e := m.order.Front(); e != nil; e = e.Next() {
+				have = append(have, e.Value.(*remembered).name)
+			}
+			want := slices.SortedFunc(slices.Values(all), func(a, b string) int { return used[b] - used[a] })
+			if !slices.Equal(have, want) {
+				r.Fatalf("%v were wanted %v ago: the order is %v, want %v", names, ago, have, want)
+			}
+		}
+	})
 }

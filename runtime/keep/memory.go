@@ -52,12 +52,13 @@ func (m *Memory) Read(name string, bytes int64) []byte {
 	if e == nil {
 		return nil
 	}
-	m.use(e, time.Now())
-	data := e.Value.(*remembered).data
-	if int64(len(data)) != bytes {
+	r := e.Value.(*remembered)
+	r.used = time.Now()
+	m.order.MoveToFront(e)
+	if int64(len(r.data)) != bytes {
 		return nil
 	}
-	return data
+	return r.data
 }
 
 // Write keeps a copy of data under a name.
@@ -98,24 +99,24 @@ func (m *Memory) Use(names []string, ago time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := time.Now().Add(-ago)
-	for _, name := range slices.Backward(names) {
-		if e := m.known[name]; e != nil {
-			m.use(e, at)
-		}
-	}
-}
-
-// use puts an element where one that was used then is in the order: of several, the last one first.
-func (m *Memory) use(e *list.Element, at time.Time) {
-	e.Value.(*remembered).used = at
-	next := m.order.Front()
-	for next != nil && (next == e || next.Value.(*remembered).used.After(at)) {
+	next := m.order.Front() // of what was used before, and not by this call
+	for next != nil && next.Value.(*remembered).used.After(at) {
 		next = next.Next()
 	}
-	if next == nil {
-		m.order.MoveToBack(e)
-	} else {
-		m.order.MoveBefore(e, next)
+	for _, name := range names {
+		e := m.known[name]
+		if e == nil {
+			continue
+		}
+		e.Value.(*remembered).used = at
+		switch {
+		case e == next:
+			next = next.Next() // it is in its place
+		case next == nil:
+			m.order.MoveToBack(e)
+		default:
+			m.order.MoveBefore(e, next)
+		}
 	}
 }
 
