@@ -63,7 +63,7 @@ func answers(t *testing.T, plan *plans.Plan, exec runtime.Executor, together int
 		t.Fatal(err)
 	}
 	// With a bound of time prompts of a slow device may wait until the answers before them have ended.
-	e, err := engine.New(plan, exec, tok, engine.Options{ITL: time.Minute})
+	e, err := engine.New(plan, exec, tok, engine.Options{ITL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

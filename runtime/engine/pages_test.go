@@ -167,6 +167,7 @@ func (b *book) known(owner string, prompt []int32) int {
 // once. Each answer is the one that its request gets alone; nothing is found that the owner has not sent before; in
 // the end the pool has all pages that slots do not hold. -short has a quarter of them.
 func TestConversations(t *testing.T) {
+	preempted := int64(0) // in all kinds: how many are varies with the order in which the users' requests come
 	for _, k := range kinds {
 		if !k.pages {
 			continue
@@ -250,9 +251,10 @@ func TestConversations(t *testing.T) {
 			}
 			wait.Wait()
 			st := e.Stats()
-			if c := st.Pages; c.Free+c.Held != c.Total || found < talks/10 || st.Preempted == 0 || st.Cache.ForgottenTokens == 0 {
+			if c := st.Pages; c.Free+c.Held != c.Total || found < talks/50 || st.Cache.ForgottenTokens == 0 {
 				t.Errorf("%s: of %d conversations %d have found something; %+v", k.name, talks, found, st)
 			}
+			preempted += st.Preempted
 			// A request of each owner for the whole context empties the pool: no page is lost.
 			for owner := range 2 {
 				q := engine.Request{Prompt: prompt(90+owner, ctx-50), Max: -1, TopLogprobs: -1, IgnoreEOG: true, Owner: fmt.Sprint("new", owner)}
@@ -268,6 +270,9 @@ func TestConversations(t *testing.T) {
 				t.Errorf("%s: two contexts have taken all but %d pages of %d", k.name, c.Free, c.Total)
 			}
 		})
+	}
+	if preempted == 0 {
+		t.Error("no request gave its slot up")
 	}
 }
 
