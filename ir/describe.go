@@ -20,6 +20,7 @@ type FuncDescription struct {
 	Sequences string
 	Run       int
 	Class     string
+	Part      int `json:",omitempty"`
 	Groups    []GroupDescription
 }
 
@@ -65,7 +66,7 @@ func Describe(p *Program) *Description {
 		d.Globals = append(d.Globals, describeValue(g))
 	}
 	for _, f := range p.Funcs {
-		fd := FuncDescription{Name: f.Name, Rows: f.Rows, Sequences: f.Sequences.String(), Run: f.Run, Class: f.Class.String()}
+		fd := FuncDescription{Name: f.Name, Rows: f.Rows, Sequences: f.Sequences.String(), Run: f.Run, Class: f.Class.String(), Part: f.Part}
 		for _, g := range f.Groups {
 			fd.Groups = append(fd.Groups, describeGroup(g))
 		}

@@ -436,6 +436,24 @@ var denseOps = []*OpKind{
 		},
 	},
 	{
+		Name:   "take_rows",
+		Doc:    "y[i] = x[rows[i]], for i < count",
+		Params: []string{"x", "rows"},
+		Attrs:  []AttrSpec{intAttr("count")},
+		Flops:  noFlops,
+		Error:  exact,
+		Infer: func(op *Op) (Type, error) {
+			x, rows, n := op.Args[0].Type, op.Args[1].Type, op.Attrs.Int("count")
+			if len(x.Shape) == 0 || x.Shape[0] != T {
+				return Type{}, fmt.Errorf("x %s has no rows", x)
+			}
+			if rows.DType != I32 || len(rows.Shape) != 1 || n < 1 || rows.Shape[0] < Dim(n) {
+				return Type{}, fmt.Errorf("%d rows of %s", n, rows)
+			}
+			return Type{x.DType, append([]Dim{Dim(n)}, x.Shape[1:]...)}, nil
+		},
+	},
+	{
 		Name:   "argmax",
 		Doc:    "y[r] = the smallest index of the largest x[r], or 0 if none is above -Inf. " + maskDoc,
 		Params: []string{"x", "masked", "mask"}, Optional: 2,

@@ -155,6 +155,11 @@ func (ps *parser) function() (*Func, error) {
 	if f.Class, ok = ParseStepClass(ps.next()); !ok {
 		return nil, fmt.Errorf("func %q: want class=exact or prompt", name)
 	}
+	if ps.peek() == "part" {
+		if f.Part, err = ps.field("part"); err != nil {
+			return nil, err
+		}
+	}
 	ps.locals = map[int]*Value{}
 	if err := ps.expect("{"); err != nil {
 		return nil, err

@@ -23,7 +23,11 @@ func Print(p *Program) string {
 		b.WriteByte('\n')
 	}
 	for _, f := range p.Funcs {
-		fmt.Fprintf(&b, "\nfunc %q rows=%d sequences=%s run=%d class=%s {\n", f.Name, f.Rows, f.Sequences, f.Run, f.Class)
+		part := ""
+		if f.Part > 0 {
+			part = fmt.Sprintf(" part=%d", f.Part)
+		}
+		fmt.Fprintf(&b, "\nfunc %q rows=%d sequences=%s run=%d class=%s%s {\n", f.Name, f.Rows, f.Sequences, f.Run, f.Class, part)
 		for _, g := range f.Groups {
 			printGroup(&b, g)
 		}

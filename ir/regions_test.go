@@ -107,7 +107,7 @@ func TestEveryKeeperSays(t *testing.T) {
 		if k.Name == "advance" || k.Name == "delta_chunk" { // the step block; rows of one sequence and no state
 			continue
 		}
-		if (k.Slots != NoSlot) != (len(k.Keeps) > 0) {
+		if (k.Slots != Slotless) != (len(k.Keeps) > 0) {
 			t.Errorf("%s: slots are used as %d, and %d operands are caches or states", k.Name, k.Slots, len(k.Keeps))
 		}
 		for _, w := range k.Writes {

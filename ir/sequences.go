@@ -29,6 +29,9 @@ func ParseSequences(text string) (Sequences, bool) {
 	return 0, false
 }
 
+// NoSlot is the slot of a dead row: see Func.Part.
+const NoSlot = -1
+
 // Mixes reports whether a step of f can have rows of different sequences.
 func (p *Program) Mixes(f *Func) bool {
 	return f.Sequences == ManySequences && f.Rows > 1 && p.Slots > 1
@@ -39,15 +42,15 @@ type SlotUse uint8
 
 // The uses of slots.
 const (
-	NoSlot  SlotUse = iota // nothing: a row's sequence does not matter
-	RowSlot                // each row reads or writes its own sequence's cache or state
-	OneSlot                // all rows of a step are taken as one sequence
+	Slotless SlotUse = iota // nothing: a row's sequence does not matter
+	RowSlot                 // each row reads or writes its own sequence's cache or state
+	OneSlot                 // all rows of a step are taken as one sequence
 )
 
 // UsesSlots reports whether an op of g looks at the slots of the step's rows.
 func (g *Group) UsesSlots() bool {
 	for _, op := range g.Ops {
-		if op.Kind.Slots != NoSlot {
+		if op.Kind.Slots != Slotless {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ const (
 	StepSlot  = "slot"  // i32[T]: its sequence
 	StepN     = "n"     // i32[1]: rows of this step
 	StepOut   = "out"   // i32[ring]: chosen ids
+	StepHeads = "heads" // i32[heads]: where steps have parts, the rows that get logits
 	StepCount = "count" // i32[1]: how many ids were chosen; the next one goes to out[count mod ring]
 	StepPages = "pages" // i32[slots, pages of a sequence]: the block table, where caches lie in pages
 	// StepWindow is StepPages of caches of which rows see a window: sequences give back what lies before it.

@@ -27,8 +27,18 @@ func ParseStepClass(text string) (StepClass, bool) {
 }
 
 // Exact reports whether each row of v, a value of f, is to have the bits that it has alone: all rows of an exact step,
-// and a lone row.
-func (f *Func) Exact(v *Value) bool { return f.Class == ExactStep || v.Type.Shape[0] == 1 }
+// and those that get logits where others do not.
+func (f *Func) Exact(v *Value) bool {
+	return f.Class == ExactStep || v.Type.Shape[0] == 1 || f.Part > 0 && v.Type.Shape[0] == Dim(f.Heads())
+}
+
+// Heads is how many rows of a step with parts get logits; 1 without parts.
+func (f *Func) Heads() int {
+	if f.Part == 0 {
+		return 1
+	}
+	return f.Rows / f.Part
+}
 
 // Choice is the group that chooses tokens within a mask, and those behind it; all groups come before it if none does.
 func (f *Func) Choice() int {

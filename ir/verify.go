@@ -119,6 +119,9 @@ func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
 	if f.Run <= 0 || f.Run > f.Rows || f.Sequences == OneSequence && f.Run != f.Rows {
 		return fmt.Errorf("runs of %d rows in a step of %d rows of %s sequences", f.Run, f.Rows, f.Sequences)
 	}
+	if f.Part != 0 && (f.Part < 0 || f.Rows%f.Part != 0 || f.Class != PromptStep || f.Sequences != ManySequences || f.Run != f.Rows) {
+		return fmt.Errorf("parts of %d rows in %s steps of %d rows, with runs of %d, of %s sequences", f.Part, f.Class, f.Rows, f.Run, f.Sequences)
+	}
 	defined := newScope(f)
 	var before Order
 	for i, g := range f.Groups {
@@ -150,6 +153,9 @@ func verifyGroup(p *Program, f *Func, g *Group, globals map[*Value]bool, defined
 		}
 		if op.Kind.Slots == OneSlot && p.Mixes(f) {
 			return fmt.Errorf("%s takes rows of one sequence, the function's may be of many", op.Kind.Name)
+		}
+		if n := op.Attrs.Int("count"); op.Kind.Name == "take_rows" && (f.Part == 0 || n != f.Heads()) {
+			return fmt.Errorf("take_rows of %d rows where parts of %d rows have %d", n, f.Part, f.Heads())
 		}
 		r := op.Result
 		if r == nil {

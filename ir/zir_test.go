@@ -23,8 +23,9 @@ step @slot : i32[T]
 step @n : i32[1]
 step @out : i32[16]
 step @count : i32[1]
+step @heads : i32[2]
 
-func "forward" rows=8 sequences=many run=8 class=prompt {
+func "forward" rows=8 sequences=many run=8 class=prompt part=4 {
   %0 = embed @token, @token_embd.weight {scale=1.0} : f32[T, 64]
   %1 = rmsnorm %0, @norm {eps=1e-06, group=64} : f32[T, 64]
   %2 = linear %1, @"odd name", @b : f32[T, 64]
@@ -52,6 +53,7 @@ func "forward" rows=8 sequences=many run=8 class=prompt {
   %20 = attention %19, @k, @v, @pos, @slot, @sinks {head_dim=16, heads=4, kv_heads=4, scale=0.25, window=8} : f32[T, 64]
   %21 = attention_merge %6, @sinks {head_dim=16, heads=4, splits=2} : f32[T, 64]
   %24 = candidates %12 : io i32[1, 576]
+  %25 = take_rows %10, @heads {count=2} : f32[2, 64]
   advance %13, @token, @pos, @slot, @n, @out, @count
 }
 `

@@ -39,10 +39,13 @@ func newHeads(c *call) (*heads, error) {
 	if err := c.inRange(3, rows, h.ctx); err != nil {
 		return nil, err
 	}
-	if err := c.inRange(4, rows, min(h.places.sequences, c.places(2).sequences)); err != nil {
+	if err := c.slots(4, rows, min(h.places.sequences, c.places(2).sequences)); err != nil {
 		return nil, err
 	}
 	for r := range rows {
+		if h.slot[r] == ir.NoSlot {
+			continue
+		}
 		if err := h.places.has(int(h.slot[r]), h.first(r), int(h.pos[r])); err != nil {
 			return nil, err
 		}
@@ -68,11 +71,11 @@ func (h *heads) each(c *call, work func(scores []float32, row, head int)) {
 func (h *heads) first(row int) int { return max(0, int(h.pos[row])+1-h.window) }
 
 // attend sets out to the sum over p in [lo, hi) of exp(score - top) * v[p] and
-// returns top, the largest score, and the sum of exp(score - top). scores is
-// scratch for hi-lo+lanes elements.
+// returns top, the largest score, and the sum of exp(score - top). A dead row has no
+// positions. scores is scratch for hi-lo+lanes elements.
 func (h *heads) attend(out, scores []float32, row, head, lo, hi int) (top float32, sum float64) {
 	clear(out)
-	if lo >= hi {
+	if lo >= hi || h.slot[row] == ir.NoSlot {
 		return emptyMax, 0
 	}
 	q := h.q[(row*h.count+head)*h.dim:][:h.dim]
@@ -116,6 +119,10 @@ func attention(c *call) error {
 	sink := sinksOf(c, c.op.Sinks())
 	h.each(c, func(scores []float32, row, head int) {
 		out := y[(row*h.count+head)*h.dim:][:h.dim]
+		if h.slot[row] == ir.NoSlot {
+			clear(out)
+			return
+		}
 		top, sum := h.attend(out, scores, row, head, h.first(row), int(h.pos[row])+1)
 		sum += sink(head, float64(top))
 		for i := range out {

@@ -3,6 +3,8 @@ package oracle
 import (
 	"math"
 	"math/bits"
+
+	"github.com/zincc-dev/zincc/ir"
 )
 
 func sigmoidOf(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
@@ -106,7 +108,7 @@ func (c *call) states(s, size, i int) (state []float32, pos, slot []int32, err e
 	rows := c.rows(0)
 	state = c.arg(s)
 	if err = c.inRange(i, rows, c.prog.Ctx); err == nil {
-		err = c.inRange(i+1, rows, len(state)/size)
+		err = c.slots(i+1, rows, len(state)/size)
 	}
 	return state, asInts(c.arg(i)), asInts(c.arg(i + 1)), err
 }
@@ -122,6 +124,9 @@ func conv1d(c *call) error {
 		for r := lo; r < hi; r++ {
 			out := y[r*n : (r+1)*n]
 			clear(out)
+			if slot[r] == ir.NoSlot {
+				continue
+			}
 			if len(c.op.Args) > 5 {
 				copy(out, c.arg(5))
 			}
@@ -154,6 +159,9 @@ func convWrite(c *call) error {
 	}
 	x := c.arg(0)
 	for r := range rows { // in order: of rows that share a place, the last one stays
+		if slot[r] == ir.NoSlot {
+			continue
+		}
 		copy(ring[ringType.Place(c.prog.Ctx, int(slot[r]), int(pos[r]))*n:][:n], x[r*n:])
 	}
 	return nil
@@ -170,6 +178,10 @@ func deltanet(c *call) error {
 	c.parallel(vHeads, 4*d*d*rows, func(_, lo, hi int) {
 		for h := lo; h < hi; h++ {
 			for r := range rows {
+				if slot[r] == ir.NoSlot {
+					clear(y[(r*vHeads+h)*d:][:d])
+					continue
+				}
 				s := state[(int(slot[r])*vHeads+h)*d*d:][:d*d]
 				if pos[r] == 0 {
 					clear(s)

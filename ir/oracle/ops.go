@@ -196,10 +196,13 @@ func kvwrite(c *call) error {
 		return err
 	}
 	places := c.places(3)
-	if err := c.inRange(2, rows, places.sequences); err != nil {
+	if err := c.slots(2, rows, places.sequences); err != nil {
 		return err
 	}
 	for r := range rows {
+		if slot[r] == ir.NoSlot {
+			continue
+		}
 		if err := places.owns(int(slot[r]), int(pos[r])); err != nil {
 			return err
 		}
@@ -238,6 +241,22 @@ func lastRow(c *call) error {
 	}
 	y := c.result()
 	copy(y, c.arg(0)[last*len(y):])
+	return nil
+}
+
+func takeRows(c *call) error {
+	rows, err := c.ints(1)
+	if err != nil {
+		return err
+	}
+	n := c.op.Attrs.Int("count")
+	if err := c.inRange(1, n, c.n); err != nil {
+		return err
+	}
+	y := c.result()
+	for i, each := 0, len(y)/n; i < n; i++ {
+		copy(y[i*each:][:each], c.arg(0)[int(rows[i])*each:])
+	}
 	return nil
 }
 

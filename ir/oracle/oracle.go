@@ -184,14 +184,15 @@ func (m *Machine) eval(f *ir.Func, op *ir.Op) error {
 			return err
 		}
 	}
-	return mapped.Read(func() error { return evaluators[op.Kind.Name](&call{Machine: m, op: op, n: n}) }) // of weights
+	return mapped.Read(func() error { return evaluators[op.Kind.Name](&call{Machine: m, op: op, n: n, parts: f.Part > 0}) }) // of weights
 }
 
 // call is the evaluation of one op.
 type call struct {
 	*Machine
-	op *ir.Op
-	n  int // rows of this step
+	op    *ir.Op
+	n     int  // rows of this step
+	parts bool // some of them may be dead: ir.Func.Part
 }
 
 func (c *call) arg(i int) []float32 { return c.floats(c.op.Args[i]) }
@@ -229,6 +230,16 @@ func (c *call) inRange(i, rows, limit int) error {
 	return nil
 }
 
+// slots fails unless the first rows of operand i are slots of so many sequences, or of dead rows where there are some.
+func (c *call) slots(i, rows, sequences int) error {
+	for r, x := range asInts(c.arg(i))[:rows] {
+		if !(c.parts && x == ir.NoSlot) && (x < 0 || int(x) >= sequences) {
+			return fmt.Errorf("row %d: %s %d is not in [0, %d)", r, c.op.Kind.Params[i], x, sequences)
+		}
+	}
+	return nil
+}
+
 // evaluators has one row for each op of the op table.
 var evaluators = map[string]func(c *call) error{
 	"embed":            embed,
@@ -253,6 +264,7 @@ var evaluators = map[string]func(c *call) error{
 	"attention_split":  attentionSplit,
 	"attention_merge":  attentionMerge,
 	"last_row":         lastRow,
+	"take_rows":        takeRows,
 	"argmax":           argmax,
 	"argmax_split":     argmaxSplit,
 	"argmax_merge":     argmaxMerge,

@@ -1,6 +1,10 @@
 package oracle
 
-import "math"
+import (
+	"math"
+
+	"github.com/zincc-dev/zincc/ir"
+)
 
 func softplus(x float64) float64 {
 	if x > 20 {
@@ -29,6 +33,10 @@ func ssd(c *call) error {
 	c.parallel(heads, 4*n*dim*rows, func(_, lo, hi int) {
 		for h := lo; h < hi; h++ {
 			for r := range rows {
+				if slot[r] == ir.NoSlot {
+					clear(y[(r*heads+h)*dim:][:dim])
+					continue
+				}
 				s := state[(int(slot[r])*heads+h)*n*dim:][:n*dim]
 				if pos[r] == 0 {
 					clear(s)

@@ -25,6 +25,9 @@ func (m *Machine) checkRows(f *ir.Func) error {
 	if err != nil || m.pos == nil || m.slot == nil {
 		return err
 	}
+	if f.Part > 0 {
+		return m.checkParts(f, n)
+	}
 	pos, slot := m.pos[:n], m.slot[:n]
 	seen := map[int32]bool{slot[0]: true}
 	run := 1 // rows of the sequence so far
@@ -43,6 +46,32 @@ func (m *Machine) checkRows(f *ir.Func) error {
 			return fmt.Errorf("row %d: slot %d again: rows of a sequence stand side by side", r, slot[r])
 		}
 		seen[slot[r]] = true
+	}
+	return nil
+}
+
+// checkParts is checkRows of a function whose steps have parts, for n rows.
+func (m *Machine) checkParts(f *ir.Func, n int) error {
+	pos, slot := m.pos[:n], m.slot[:n]
+	seen := map[int32]bool{}
+	run := int32(ir.NoSlot) // the sequence of the rows before
+	for r := range n {
+		begins := slot[r] != run && slot[r] != ir.NoSlot
+		switch {
+		case begins && r%f.Part != 0:
+			return fmt.Errorf("row %d: slot %d begins within a part of %d rows", r, slot[r], f.Part)
+		case begins && seen[slot[r]]:
+			return fmt.Errorf("row %d: slot %d again: a sequence has one run", r, slot[r])
+		case slot[r] == ir.NoSlot && (r%f.Part == 0 || r == n-1):
+			return fmt.Errorf("row %d: dead where a part begins or the step ends", r)
+		case slot[r] == ir.NoSlot && pos[r] != pos[r-1]:
+			return fmt.Errorf("row %d: position %d of a dead row behind %d", r, pos[r], pos[r-1])
+		case slot[r] != ir.NoSlot && !begins && (slot[r-1] == ir.NoSlot || pos[r] != pos[r-1]+1):
+			return fmt.Errorf("row %d: position %d does not follow %d in slot %d", r, pos[r], pos[r-1], slot[r])
+		}
+		if begins {
+			run, seen[slot[r]] = slot[r], true
+		}
 	}
 	return nil
 }
