@@ -52,5 +52,5 @@ func logitsOf(f *ir.Func) (at int, logits *ir.Value) {
 }
 
 func choosesToken(f *ir.Func) bool {
-	return slices.ContainsFunc(f.Ops(), func(op *ir.Op) bool { return op.Kind.Name == "advance" })
+	return slices.ContainsFunc(f.Ops(), func(op *ir.Op) bool { return op.Kind.Name == "argmax" || op.Kind.Name == "argmax_split" })
 }

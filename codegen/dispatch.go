@@ -40,7 +40,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 			return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 		}
 	}
-	d.Grid, d.Cover, d.Mixes = c.Grid, c.Cover, c.Sequences == ir.ManySequences
+	d.Grid, d.Cover, d.Mixes = c.Grid, c.Cover, c.Mixes(f)
 	for _, o := range c.Arguments() {
 		a, err := e.arg(f, o)
 		if err != nil {

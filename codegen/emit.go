@@ -228,7 +228,7 @@ func (e *emitter) weight(f *gguf.File, g *ir.Value, embed bool) error {
 
 func (e *emitter) entry(f *ir.Func) error {
 	kind, _, _ := strings.Cut(f.Name, "/")
-	entry := plans.Entry{Name: f.Name, Kind: kind, Rows: f.Rows, Run: f.Run, Class: f.Class.String(), Reach: f.Run}
+	entry := plans.Entry{Name: f.Name, Kind: kind, Rows: f.Rows, Run: f.Run, Class: f.Class.String(), Reach: f.Run, Part: f.Part}
 	uses := f.Uses()
 	e.stages = map[int]bool{}
 	for _, g := range f.Groups {

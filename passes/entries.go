@@ -14,6 +14,7 @@ type Entry struct {
 	Rows  int
 	Run   int
 	Class ir.StepClass
+	Part  int // of steps that take the prompts of several sequences: see ir.Func
 }
 
 // The kinds of entry.
@@ -29,7 +30,7 @@ func (e Entry) Name() string { return fmt.Sprintf("%s/%d", e.Kind, e.Rows) }
 
 // Sequences is how many sequences the rows of a step of the entry may belong to.
 func (e Entry) Sequences() ir.Sequences {
-	if e.Kind == Decode {
+	if e.Kind == Decode || e.Part > 0 {
 		return ir.ManySequences
 	}
 	return ir.OneSequence
@@ -41,12 +42,27 @@ func (e Entry) useful(slots int) bool { return e.Run == e.Rows || 2*slots > e.Ro
 // ReadsPrompts is the entry of a kind that takes up to so many rows of one sequence.
 func ReadsPrompts(kind string, rows int) Entry { return Entry{Kind: kind, Rows: rows, Run: rows} }
 
+const (
+	// partRows is ir.Func.Part of prompts' entries: a multiple of the rows of every kernel's tile.
+	partRows = 128
+	// leastParts is from how many rows on a step has room for several prompts.
+	leastParts = 4 * partRows
+)
+
+// inParts gives the entry parts, if kernels follow those of p.
+func (e Entry) inParts(p *ir.Program, kernels Kernels) Entry {
+	if e.Kind == Prefill && e.Rows >= leastParts && e.Rows%partRows == 0 && p.Slots > 1 && kernels.FollowParts(p) {
+		e.Part = partRows
+	}
+	return e
+}
+
 // DefaultEntries are the entries of a plan whose steps have up to maxRows rows, and exact ones up to widest, of which
 // up to run are of one sequence.
 func DefaultEntries(maxRows, widest, run int) []Entry {
 	var list []Entry
 	for rows := 1; rows <= min(maxRows, widest); rows *= 2 {
-		list = append(list, Entry{Decode, rows, min(rows, run), ir.ExactStep})
+		list = append(list, Entry{Kind: Decode, Rows: rows, Run: min(rows, run), Class: ir.ExactStep})
 	}
 	for _, e := range []Entry{ReadsPrompts(Prefill, 48), ReadsPrompts(Prefill, 128), ReadsPrompts(Prefill, 512), ReadsPrompts(Prefill, 2048), ReadsPrompts(Score, 64)} {
 		if e.Rows <= maxRows {
@@ -58,7 +74,7 @@ func DefaultEntries(maxRows, widest, run int) []Entry {
 
 // splitEntries replaces the model's one function by a copy per entry. A function that chooses no token makes
 // vectors: it gets the entries that read prompts.
-func splitEntries(p *ir.Program, entries []Entry) error {
+func splitEntries(p *ir.Program, entries []Entry, kernels Kernels) error {
 	whole := p.Funcs[0]
 	p.Funcs = nil
 	if !hasOp(whole, "argmax") {
@@ -68,8 +84,12 @@ func splitEntries(p *ir.Program, entries []Entry) error {
 		if !e.useful(p.Slots) {
 			continue
 		}
+		e = e.inParts(p, kernels)
 		f := Clone(whole)
-		f.Name, f.Rows, f.Sequences, f.Run, f.Class = e.Name(), e.Rows, e.Sequences(), e.Run, e.Class
+		f.Name, f.Rows, f.Sequences, f.Run, f.Class, f.Part = e.Name(), e.Rows, e.Sequences(), e.Run, e.Class, e.Part
+		if e.Part > 0 {
+			dropOps(f, "advance")
+		}
 		if e.Kind == Score {
 			dropOps(f, "advance")
 			dropOps(f, "argmax")
@@ -98,7 +118,7 @@ func embedding(entries []Entry) []Entry {
 	if decode == 0 {
 		return list
 	}
-	return slices.Insert(list, 0, Entry{Embed, decode, decode, ir.ExactStep})
+	return slices.Insert(list, 0, Entry{Kind: Embed, Rows: decode, Run: decode, Class: ir.ExactStep})
 }
 
 func hasOp(f *ir.Func, kind string) bool {
@@ -107,7 +127,7 @@ func hasOp(f *ir.Func, kind string) bool {
 
 // Clone copies f, before kernels are chosen, with values and ops of its own.
 func Clone(f *ir.Func) *ir.Func {
-	c := &ir.Func{Name: f.Name, Rows: f.Rows, Sequences: f.Sequences, Run: f.Run, Class: f.Class}
+	c := &ir.Func{Name: f.Name, Rows: f.Rows, Sequences: f.Sequences, Run: f.Run, Class: f.Class, Part: f.Part}
 	copyOf := map[*ir.Value]*ir.Value{}
 	for _, g := range f.Groups {
 		ng := &ir.Group{Name: g.Name}

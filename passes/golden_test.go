@@ -15,7 +15,7 @@ import (
 var update = flag.Bool("update", false, "write what the passes make into the goldens")
 
 // goldenEntries keep the golden of SplitEntries short.
-var goldenEntries = []Entry{{Decode, 1, 1, ir.ExactStep}, ReadsPrompts(Prefill, 8), ReadsPrompts(Score, 4)}
+var goldenEntries = []Entry{{Kind: Decode, Rows: 1, Run: 1, Class: ir.ExactStep}, ReadsPrompts(Prefill, 8), ReadsPrompts(Score, 4)}
 
 // TestGolden runs one pass on in.zir of every testdata/PASS.txtar and
 // PASS-CASE.txtar. What a pass finds is not always the end of a stage, so in.zir
@@ -42,6 +42,9 @@ func (goldenKernels) Unites(*ir.Func, *ir.Op, *ir.Op) bool { return false }
 func (goldenKernels) Finishes(op *ir.Op) bool {
 	return op.Kind.Name == "relu2" || op.Kind.Name == "scale"
 }
+
+// FollowParts: all do.
+func (goldenKernels) FollowParts(*ir.Program) bool { return true }
 
 // NormsRuns has norms of runs taken in that have a gain for each element.
 func (goldenKernels) NormsRuns(norm, _ *ir.Op, _ int) bool {

@@ -6,16 +6,31 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// sinkLastRow makes a prefill entry compute logits for its last row only, and makes an embed entry that uses the last
-// row take it early. It rebuilds on one row the ops that work row by row and lead only to the logits, or to that row,
-// and takes the last row of their inputs.
-func sinkLastRow(f *ir.Func) error {
+// sinkLastRows makes prefill entries compute logits for the last row of each prompt only, and makes an embed entry that
+// uses the last row take it early.
+func sinkLastRows(p *ir.Program) error {
+	most := 0
+	for _, f := range p.Funcs {
+		if f.Part > 0 {
+			most = max(most, f.Heads())
+		}
+	}
+	var heads *ir.Value
+	if most > 0 {
+		heads = p.AddGlobal(ir.StepHeads, ir.Step, ir.MakeType(ir.I32, ir.Dim(most)))
+	}
+	return each(func(f *ir.Func) error { return sinkLastRow(f, heads) })(p)
+}
+
+// sinkLastRow rebuilds on one row, or on those of f's heads, the ops that work row by row and lead only to the logits,
+// or to such a row, and takes these rows of their inputs.
+func sinkLastRow(f *ir.Func, heads *ir.Value) error {
 	if (f.Class == ir.ExactStep || !hasOp(f, "argmax")) && !hasOp(f, "last_row") {
 		return nil
 	}
 	uses := f.Uses()
 	ops := f.Ops()
-	s := &lastRow{b: ir.NewBuilder(f), rebuilt: map[*ir.Op]bool{}, single: map[*ir.Value]*ir.Value{}}
+	s := &lastRow{b: ir.NewBuilder(f), f: f, heads: heads, rebuilt: map[*ir.Op]bool{}, single: map[*ir.Value]*ir.Value{}}
 	for _, op := range slices.Backward(ops) {
 		onlyTail := op.Result != nil
 		if onlyTail {
@@ -64,12 +79,14 @@ func sinkLastRow(f *ir.Func) error {
 
 type lastRow struct {
 	b       *ir.Builder
+	f       *ir.Func
+	heads   *ir.Value               // rows that get logits, in functions with parts
 	n       *ir.Value               // rows of the step
-	rebuilt map[*ir.Op]bool         // ops that are computed for the last row only
-	single  map[*ir.Value]*ir.Value // value -> its last row
+	rebuilt map[*ir.Op]bool         // ops that are computed for these rows only
+	single  map[*ir.Value]*ir.Value // value -> these rows of it
 }
 
-// row returns the last row of v.
+// row returns the last row of v, or those of heads.
 func (s *lastRow) row(v *ir.Value) (*ir.Value, error) {
 	if r := s.single[v]; r != nil {
 		return r, nil
@@ -86,6 +103,8 @@ func (s *lastRow) row(v *ir.Value) (*ir.Value, error) {
 			}
 		}
 		r, err = s.b.Op(op.Kind.Name, op.Attrs, args...)
+	} else if s.f.Part > 0 {
+		r, err = s.b.Op("take_rows", ir.Attrs{{Name: "count", Value: int64(s.f.Heads())}}, v, s.heads)
 	} else {
 		r, err = s.b.Op("last_row", nil, v, s.n)
 	}

@@ -89,6 +89,8 @@ type Device struct {
 
 // Kernels answers what kernels of the device compute. It changes nothing.
 type Kernels interface {
+	// FollowParts reports whether kernels of prompts follow the slots of steps with parts, for all ops of p.
+	FollowParts(p *ir.Program) bool
 	// Computes reports whether a kernel that is worth considering computes g, a group of f.
 	Computes(p *ir.Program, f *ir.Func, g *ir.Group) bool
 	// Unites reports whether the down projection of experts has a kernel in f that reads the weights of an expert once
@@ -119,9 +121,9 @@ func EarlyOf(f *ir.Func, overlaps bool) ir.Early {
 func Table(entries []Entry, d Device) []Pass {
 	return []Pass{
 		{"SplitEntries", "the one function of the import becomes a function for each entry of the plan: `decode/1`, `prefill/256` and so on. Each bounds the rows of its steps, so kernels can be chosen for so many", ir.Fuse,
-			func(p *ir.Program) error { return splitEntries(p, entries) }},
+			func(p *ir.Program) error { return splitEntries(p, entries, d.Kernels) }},
 		{"MakeRings", "a layer whose attention has a sliding window gets a cache of fixed length, a ring: the positions that a step can see, and some more so that a sequence can be rolled back. Its memory no longer grows with the context", ir.Fuse, makeRings},
-		{"SinkLastRow", "a prefill entry needs the logits of its last row only. Ops behind the last attention that work row by row and lead only there are computed for that row", ir.Fuse, each(sinkLastRow)},
+		{"SinkLastRow", "a prefill entry needs the logits of its last row only, or of those of several prompts. Ops behind the last attention that work row by row and lead only there are computed for these rows", ir.Fuse, sinkLastRows},
 		{"SortExperts", "in steps of many rows the rows are sorted by the experts that they chose. So a kernel reads the weights of an expert once, for all of its rows", ir.Fuse, each(sortExperts)},
 		{"FuseExperts", "the ops between a router's scores and the sum of the experts' results become two dispatches in exact steps: one chooses experts and multiplies with gate and up, one multiplies with down and adds up. In steps of many rows only the GLU joins the projections, and sum, gate and residual become one dispatch", ir.Fuse,
 			each(func(f *ir.Func) error { return fuseExperts(f, d) })},

@@ -146,7 +146,7 @@ func cachesTable(p *Plan) *table.Table {
 }
 
 func entriesTable(p *Plan) *table.Table {
-	t := &table.Table{Title: "entries", Columns: []string{"entry", "rows", "reach", "grain", "dispatches", "stages", "per layer", "read", "write", "flops", p.timeColumn()}}
+	t := &table.Table{Title: "entries", Columns: []string{"entry", "rows", "reach", "grain", "part", "dispatches", "stages", "per layer", "read", "write", "flops", p.timeColumn()}}
 	for i := range p.Entries {
 		e := &p.Entries[i]
 		layer := map[int]bool{}
@@ -157,7 +157,7 @@ func entriesTable(p *Plan) *table.Table {
 		}
 		read, write, flops := e.Work(0)
 		perLayer := float64(len(layer)) / float64(max(p.Header.Model.Layers, 1))
-		t.Add(e.Name, e.Rows, e.Reach, e.Grain, len(e.Dispatches), e.Stages(), perLayer,
+		t.Add(e.Name, e.Rows, e.Reach, e.Grain, e.Part, len(e.Dispatches), e.Stages(), perLayer,
 			table.Bytes(read), table.Bytes(write), table.Count(flops), micro(e.Predict(0).Seconds()))
 	}
 	return t

@@ -135,7 +135,10 @@ type Entry struct {
 	// Grain is the positions of which a step may begin at any multiple. Steps of one entry that begin so, and end at a
 	// multiple or where the prompt ends, give a prompt the same bits wherever it is cut: caches, states, and the logits
 	// of its last row. So rows of whole grains have the bits of any step that has them. 0: steps are as long as Run.
-	Grain      int
+	Grain int
+	// Part is 0, or rows: a step may have the prompts of several sequences, each in a run of rows that begins at a
+	// multiple of Part. The rows between the end of a run and the next multiple are dead: see ir.Func.Part.
+	Part       int
 	Logits     string // region of the logits in Memory.IO; of embed: of vectors
 	Next       string // region of the chosen ids in Memory.IO; empty for score and embed
 	Candidates string // region of op candidates in Memory.IO; empty where the host chooses by logits alone
@@ -156,9 +159,13 @@ func (e *Entry) Result(op *ir.Op) *string {
 // Exact reports whether rows of the entry's steps have the bits of a step of the row alone.
 func (e *Entry) Exact() bool { return e.Class == ir.ExactStep.String() }
 
-// Heads is the number of rows of Logits and Next: of a prompt there is the last one.
+// Heads is the number of rows of Logits and Next: of a prompt there is the last one, and where steps have parts, one
+// for each of these: the rows that ir.StepHeads names.
 func (e *Entry) Heads() int {
-	if e.Kind == "prefill" {
+	switch {
+	case e.Part > 0:
+		return e.Rows / e.Part
+	case e.Kind == "prefill":
 		return 1
 	}
 	return e.Rows

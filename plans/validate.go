@@ -202,6 +202,8 @@ func validateEntry(p *Plan, e *Entry, f *ir.Func, regions map[regionKey]int64) e
 		return fmt.Errorf("%d rows, function has %d and the step block %d", e.Rows, f.Rows, p.Header.MaxRows)
 	case e.Run != f.Run || e.Class != f.Class.String():
 		return fmt.Errorf("runs of %d and class %q, the function has %d and %q", e.Run, e.Class, f.Run, f.Class)
+	case e.Part != f.Part:
+		return fmt.Errorf("parts of %d rows, the function has %d", e.Part, f.Part)
 	case e.Reach < e.Run || e.Reach > 2*e.Rows:
 		return fmt.Errorf("a reach of %d with %d rows", e.Reach, e.Rows)
 	case e.Grain < 0 || e.Grain > e.Run:

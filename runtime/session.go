@@ -193,16 +193,19 @@ func (s *Session) admit(tokens []int32, total int) error {
 
 // step runs e times times on tokens at the end of the sequence.
 func (s *Session) step(ctx context.Context, e *plans.Entry, tokens []int32, times int) error {
-	if err := s.write(tokens); err != nil {
+	if err := s.write(e, tokens); err != nil {
 		return err
 	}
 	s.end = max(s.end, s.pos+len(tokens)+times-1)
 	return Run(ctx, s.exec, e, times)
 }
 
-// write sets the step block to tokens at the end of the sequence.
-func (s *Session) write(tokens []int32) error {
+// write sets the step block for an entry to tokens at the end of the sequence.
+func (s *Session) write(e *plans.Entry, tokens []int32) error {
 	s.block.Reset()
+	if e.Part > 0 {
+		s.block.Heads = []int32{int32(len(tokens) - 1)}
+	}
 	for i, t := range tokens {
 		s.block.Add(t, s.pos+i, 0)
 	}

@@ -205,7 +205,7 @@ func Candidates(s *Site, of ...string) []Candidate {
 				continue
 			}
 			for _, c := range f.candidates(&at, g) {
-				if c.Sequences == ir.OneSequence && s.Mixes() && s.Group.UsesSlots() {
+				if s.Mixes() && s.Group.UsesSlots() && !c.Mixes(s.Func) {
 					continue
 				}
 				if slices.ContainsFunc(c.Operands, func(o Operand) bool { return o.Access == kernel.Read && slices.Contains(s.Group.Ops, o.Value.Def) }) {

@@ -28,8 +28,8 @@ type other struct {
 	data   *[]int32
 }
 
-func (b *Block) others() [2 + ir.PageGroups]other {
-	return [...]other{{ir.StepPages, &b.Pages[ir.WholeGroup]}, {ir.StepWindow, &b.Pages[ir.WindowGroup]}, {ir.StepMasked, &b.Masked}, {ir.StepMask, &b.Mask}}
+func (b *Block) others() [3 + ir.PageGroups]other {
+	return [...]other{{ir.StepHeads, &b.Heads}, {ir.StepPages, &b.Pages[ir.WholeGroup]}, {ir.StepWindow, &b.Pages[ir.WindowGroup]}, {ir.StepMasked, &b.Masked}, {ir.StepMask, &b.Mask}}
 }
 
 // Block is what a step is run on. The zero value has no rows.
@@ -42,6 +42,9 @@ type Block struct {
 	// Masked and Mask are what bounds the choice of tokens (ir.StepMasked and ir.StepMask), where that is another than
 	// before; else nil. Executors begin without masks.
 	Masked, Mask []int32
+	// Heads are the rows that get logits in a step of an entry with parts, where that is another than before; else nil.
+	// Executors begin with row 0.
+	Heads []int32
 
 	data []int32 // of a column, on its way into an executor
 }
@@ -52,6 +55,13 @@ func (b *Block) Reset() { b.Rows = b.Rows[:0] }
 // Add appends a row.
 func (b *Block) Add(token int32, pos, slot int) {
 	b.Rows = append(b.Rows, Row{token, int32(pos), int32(slot)})
+}
+
+// Pad appends the dead rows behind a run, up to the next multiple of part rows, where another may begin.
+func (b *Block) Pad(part int) {
+	for len(b.Rows)%part != 0 {
+		b.Rows = append(b.Rows, Row{0, b.Rows[len(b.Rows)-1].Pos, ir.NoSlot})
+	}
 }
 
 // Writer is the part of an executor that takes the step block: Write sets the first values of a region. It does not

@@ -43,6 +43,8 @@ type Candidate struct {
 	// Sequences is how many sequences the kernel takes in a step. It matters only in groups that
 	// use slots.
 	Sequences ir.Sequences
+	// Parts: the kernel follows the slots of steps with parts (ir.Func.Part), too.
+	Parts bool
 	// Grain is how many neighbours among the rows of a prompt's step share what a row's bits depend on. Families whose
 	// row of the table says a number leave it 0.
 	Grain int
@@ -69,6 +71,14 @@ type Candidate struct {
 	// weights that this means. Families leave both empty.
 	Form       ir.Form
 	Prefetches []Prefetch
+}
+
+// Mixes reports whether the kernel takes rows of different sequences in steps of f.
+func (c *Candidate) Mixes(f *ir.Func) bool {
+	if f.Part > 0 {
+		return c.Parts
+	}
+	return c.Sequences == ir.ManySequences
 }
 
 // RoomFor is the number of lanes of a compute unit for which registers must suffice: that of the form, else the
