@@ -51,6 +51,9 @@ func (e *Engine) prefill(s *seq, entry *plans.Entry, n int) (time.Duration, erro
 	for i, t := range s.req.Prompt[pos : pos+n] {
 		e.block.Add(t, pos+i, l.index)
 	}
+	if entry.Part > 0 {
+		e.block.Heads = []int32{int32(n - 1)}
+	}
 	took, err := e.launch(entry, pos, 1)
 	if err != nil {
 		return 0, err

@@ -44,7 +44,7 @@ type dispatch struct {
 type cache struct {
 	value  *ir.Value
 	source *ir.Value // what is written
-	rows   []int     // of the cache, for each row of the step
+	rows   []int     // of the cache, for each live row of the step
 	before []byte
 }
 
@@ -237,7 +237,10 @@ func (d *dispatch) loadCaches(ctx context.Context) error {
 		}
 		v := op.Args[3]
 		c, table := cache{value: v, source: op.Args[0]}, d.table(v)
-		for _, r := range d.step.rows {
+		for i, r := range d.step.rows {
+			if !d.step.live(i) {
+				continue
+			}
 			c.rows = append(c.rows, table.Row(v, d.plan.Header.Ctx, int(r.Slot), int(r.Pos)))
 		}
 		var err error

@@ -27,10 +27,11 @@ type cutter struct {
 }
 
 // compare gives the tokens of one step of a prompt to its entry once more in pieces of one grain, two, three and so on,
-// and compares the bits of caches, states and logits. An entry that failed is left out: what its dispatches did not
+// and compares the bits of caches, states and logits. Steps of several prompts it compares with steps of each. An entry that failed is left out: what its dispatches did not
 // write may be anything.
 func (c *cutter) compare(ctx context.Context) error {
 	failed := map[string]bool{}
+	var narrow *plans.Entry // with parts
 	for _, r := range c.report.Results {
 		failed[r.Entry] = failed[r.Entry] || r.Difference != nil
 	}
@@ -44,8 +45,25 @@ func (c *cutter) compare(ctx context.Context) error {
 				return fmt.Errorf("%s: %w", e.Name, err)
 			}
 		}
+		if e.Part == 0 {
+			continue
+		}
+		if narrow == nil || e.Rows < narrow.Rows {
+			narrow = e
+		}
+		if err := c.compareParts(ctx, c.trial(e, c.rows(e)), narrow); err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
+		}
 	}
 	return nil
+}
+
+// rows is how many a step of an entry has.
+func (c *cutter) rows(e *plans.Entry) int {
+	if c.opts.Rows > 0 {
+		return min(e.Rows, c.opts.Rows)
+	}
+	return e.Rows
 }
 
 // whole is a step that begins at a multiple of the grain and, if that is more than one position, ends within one.
@@ -117,11 +135,12 @@ func (c *cutter) compareCut(ctx context.Context, s trial) error {
 	return nil
 }
 
-// follow runs steps one behind the other and returns the logits of all rows or, of a prefill entry, those of the last.
+// follow runs steps one behind the other and returns the logits of all rows or, of a prefill entry, those of the last,
+// of each sequence that it has.
 // Vectors of texts need no comparison: caches and states have what they follow from.
 func (c *cutter) follow(ctx context.Context, steps []trial) (all []byte, err error) {
 	for _, s := range steps {
-		b := step.Block{Rows: s.rows, Count: count}
+		b := step.Block{Rows: s.rows, Count: count, Heads: s.heads()}
 		b.Masked, b.Mask = c.masks(s)
 		if err := b.Store(c.dev); err != nil {
 			return nil, err
@@ -137,9 +156,13 @@ func (c *cutter) follow(ctx context.Context, steps []trial) (all []byte, err err
 			return nil, err
 		}
 		heads := 1
-		if s.entry.Kind == "score" {
+		switch {
+		case s.entry.Kind == "score":
 			heads = len(s.rows)
-		} else {
+		case s.entry.Part > 0:
+			heads = len(s.ends())
+			fallthrough
+		default:
 			all = nil
 		}
 		for _, f := range x[:heads*c.plan.Header.Model.Vocab] {

@@ -36,7 +36,9 @@ func (s trial) depth() int {
 func (s trial) sequences() []int32 {
 	var list []int32
 	for _, r := range s.rows {
-		list = append(list, r.Slot)
+		if r.Slot != ir.NoSlot {
+			list = append(list, r.Slot)
+		}
 	}
 	return slices.Compact(list)
 }
@@ -51,6 +53,32 @@ func (s trial) end(slot int32) int {
 	}
 	return n
 }
+
+// ends are the last rows of the runs of a step with parts.
+func (s trial) ends() (list []int32) {
+	for r := range s.rows {
+		if s.live(r) && (r+1 == len(s.rows) || s.rows[r+1].Slot != s.rows[r].Slot) {
+			list = append(list, int32(r))
+		}
+	}
+	return list
+}
+
+// heads are the rows that get logits in a step of an entry with parts: the last row of each run, and again the last of
+// all; nil without parts.
+func (s trial) heads() []int32 {
+	if s.entry.Part == 0 {
+		return nil
+	}
+	list := s.ends()
+	for len(list) < s.entry.Heads() {
+		list = append(list, int32(len(s.rows)-1))
+	}
+	return list
+}
+
+// live reports whether a row is of a sequence.
+func (s trial) live(r int) bool { return s.rows[r].Slot != ir.NoSlot }
 
 // part is n rows of the step from row first on, for another entry.
 func (s trial) part(e *plans.Entry, first, n int) trial {
@@ -134,6 +162,9 @@ func (v *verifier) slots() int {
 func (v *verifier) trialOf(e *plans.Entry, rows, n int) trial {
 	slots := v.slots()
 	rows = min(rows, n*e.Run)
+	if e.Part > 0 {
+		return v.trialOfParts(e, rows)
+	}
 	s := trial{entry: e}
 	for i := range n {
 		run := rows*(i+1)/n - rows*i/n
@@ -175,7 +206,7 @@ func (v *verifier) fill(ctx context.Context, trials []trial) error {
 	longest := map[int32]int{}
 	for _, s := range trials {
 		for i, r := range s.rows {
-			if i == 0 || s.rows[i-1].Slot != r.Slot {
+			if s.live(i) && (i == 0 || s.rows[i-1].Slot != r.Slot) {
 				longest[r.Slot] = max(longest[r.Slot], int(r.Pos))
 			}
 		}
@@ -221,7 +252,7 @@ func (v *verifier) filler() *plans.Entry {
 
 // write writes the step block.
 func (v *verifier) write(s trial) error {
-	b := step.Block{Rows: s.rows, Count: count}
+	b := step.Block{Rows: s.rows, Count: count, Heads: s.heads()}
 	b.Masked, b.Mask = v.masks(s)
 	return b.Store(v.dev)
 }
