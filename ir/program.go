@@ -98,8 +98,8 @@ type Func struct {
 	Run       int // rows of one sequence in a step, at most
 	Class     StepClass
 	// Part is 0, or rows: a step of a prompt then may have rows of many sequences, in runs one behind the other. A run
-	// begins at a multiple of Part. The rows between its end and the next multiple are dead: their slot is NoSlot, their
-	// position that of the run's last row. They write no cache and no state, and nobody reads what else they compute.
+	// begins at a multiple of Part. The rows from its end to the next multiple are dead: their slot is NoSlot, their
+	// position that of the run's last row. They write no cache and no state. Nobody reads what else they compute.
 	Part   int
 	Groups []*Group
 }

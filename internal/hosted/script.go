@@ -121,6 +121,9 @@ func (x *script) run(e *plans.Entry, times int) error {
 	n, vocab := len(x.Rows), len(x.plan.Vocab.Tokens)
 	for t := range times {
 		for r, row := range x.Rows {
+			if row.Slot == ir.NoSlot {
+				continue
+			}
 			s := &x.slots[row.Slot]
 			if int(row.Pos) > len(s.ids) {
 				return fmt.Errorf("position %d of slot %d, which holds %d", row.Pos, row.Slot, len(s.ids))
@@ -129,17 +132,13 @@ func (x *script) run(e *plans.Entry, times int) error {
 			if int(row.Pos) < s.asked {
 				s.asked = 0
 			}
-			out := r
-			if e.Kind != "decode" {
-				if out = 0; r < n-1 {
-					continue
-				}
+			for _, out := range x.outputs(e, r) {
+				next := x.next(s)
+				x.ints[e.Next][out] = next
+				logits := x.floats[e.Logits][out*vocab:][:vocab]
+				clear(logits)
+				logits[next] = 100
 			}
-			next := x.next(s)
-			x.ints[e.Next][out] = next
-			logits := x.floats[e.Logits][out*vocab:][:vocab]
-			clear(logits)
-			logits[next] = 100
 		}
 		if e.Kind == "decode" {
 			for r := range x.Rows {
@@ -150,6 +149,23 @@ func (x *script) run(e *plans.Entry, times int) error {
 		}
 	}
 	return nil
+}
+
+// outputs are the rows of logits that a row of the step gives.
+func (x *script) outputs(e *plans.Entry, r int) (list []int) {
+	switch {
+	case e.Part > 0:
+		for i, head := range x.Heads {
+			if int(head) == r && i < e.Heads() {
+				list = append(list, i)
+			}
+		}
+	case e.Kind == "decode":
+		list = append(list, r)
+	case r == len(x.Rows)-1:
+		list = append(list, 0)
+	}
+	return list
 }
 
 // next is the token behind what a slot holds: of the answer that the last of its turns asks for.

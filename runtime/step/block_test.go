@@ -67,24 +67,42 @@ func TestStoreFails(t *testing.T) {
 // stored from.
 func TestBlocks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		number := rapid.Int32()
+		number, heads := rapid.Int32(), rapid.SliceOfN(rapid.Int32(), 1, 4)
 		row := rapid.Custom(func(t *rapid.T) Row {
 			return Row{number.Draw(t, "token"), number.Draw(t, "pos"), number.Draw(t, "slot")}
 		})
 		var kept Block
 		for range rapid.IntRange(1, 4).Draw(t, "steps") {
-			b := Block{Rows: rapid.SliceOfN(row, 1, 20).Draw(t, "rows"), Count: number.Draw(t, "count")}
+			b := Block{Rows: rapid.SliceOfN(row, 1, 20).Draw(t, "rows"), Count: number.Draw(t, "count"), Heads: heads.Draw(t, "heads")}
+			want, rows := slices.Clone(b.Rows), slices.Clone(b.Heads)
 			if err := b.Store(&kept); err != nil {
 				t.Fatal(err)
 			}
-			want := slices.Clone(b.Rows)
 			b.Rows[0].Token++
-			if !slices.Equal(kept.Rows, want) || kept.Count != b.Count {
+			if !slices.Equal(kept.Rows, want) || kept.Count != b.Count || !slices.Equal(kept.Heads, rows) {
 				t.Fatalf("%v of %d, want %v of %d", kept.Rows, kept.Count, want, b.Count)
 			}
 		}
 	})
 	if err := new(Block).Write("tokens", nil); err == nil {
 		t.Error("a region that no step block has was written")
+	}
+}
+
+// TestPad: dead rows end a run where another may begin, at the position of its last row.
+func TestPad(t *testing.T) {
+	var b Block
+	b.Pad(4)
+	if len(b.Rows) != 0 {
+		t.Fatalf("a block without rows has %v", b.Rows)
+	}
+	for i := range 5 {
+		b.Add(int32(i+1), 8+i, 2)
+	}
+	b.Pad(4)
+	b.Pad(4)
+	dead := Row{Token: 0, Pos: 12, Slot: ir.NoSlot}
+	if want := []Row{{5, 12, 2}, dead, dead, dead}; len(b.Rows) != 8 || !slices.Equal(b.Rows[4:], want) {
+		t.Errorf("rows %v, want %v behind the first four", b.Rows, want)
 	}
 }

@@ -9,10 +9,13 @@ import (
 
 // CutSteps compares steps of prompts with the same steps cut, behind nothing, on an executor that no dispatch of is
 // compared.
-func CutSteps(ctx context.Context, plan *plans.Plan, dev interface {
-	runtime.Executor
-	runtime.SpanCopier
-}) (*Report, error) {
+func CutSteps(ctx context.Context, plan *plans.Plan, dev CutDevice) (*Report, error) {
 	v := &verifier{plan: plan, report: &Report{Device: dev.Device()}}
 	return v.report, (&cutter{v, dev}).compare(ctx)
+}
+
+// CutDevice is what CutSteps needs.
+type CutDevice interface {
+	runtime.Executor
+	runtime.SpanCopier
 }

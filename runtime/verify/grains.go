@@ -27,8 +27,8 @@ type cutter struct {
 }
 
 // compare gives the tokens of one step of a prompt to its entry once more in pieces of one grain, two, three and so on,
-// and compares the bits of caches, states and logits. Steps of several prompts it compares with steps of each. An entry that failed is left out: what its dispatches did not
-// write may be anything.
+// and compares the bits of caches, states and logits. Steps of several prompts it compares with steps of each. An entry
+// that failed is left out: what its dispatches did not write may be anything.
 func (c *cutter) compare(ctx context.Context) error {
 	failed := map[string]bool{}
 	var narrow *plans.Entry // with parts
