@@ -23,6 +23,7 @@ type site struct {
 	rated      []*rated
 	key        string   // in tables of what is tuned
 	orders     []string // of sums: the compiler is asked about candidates of these; none: of any
+	sums       string   // which a candidate must have; empty: any
 	chosen     *kernels.Candidate
 }
 
@@ -33,7 +34,7 @@ func (s *site) decodes() bool { return s.f.IsDecode() }
 func (s *site) asked() []*kernels.Candidate {
 	var list []*kernels.Candidate
 	for i := range s.candidates {
-		if c := &s.candidates[i]; len(s.orders) == 0 || slices.Contains(s.orders, c.Order) {
+		if c := &s.candidates[i]; (len(s.orders) == 0 || slices.Contains(s.orders, c.Order)) && (s.sums == "" || s.sums == c.Sums) {
 			list = append(list, c)
 		}
 	}
@@ -44,6 +45,9 @@ func (s *site) asked() []*kernels.Candidate {
 func (s *site) take(c *kernels.Candidate, why string) {
 	s.chosen = c
 	s.g.Call = &ir.Call{Candidate: c.Base(), Form: c.Form, Kernel: c.Kernel, Consts: c.Consts, Grid: c.Grid, Wave: c.Wave, Why: why}
+	if s.f.Class == ir.AlikeStep {
+		s.g.Call.Sums = c.Sums
+	}
 	for _, o := range c.Arguments() {
 		s.g.Call.Args = append(s.g.Call.Args, o.Value)
 	}
@@ -89,6 +93,9 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 	if err != nil {
 		return all, err
 	}
+	if err := chooseSums(sites, t, c.Tuned); err != nil {
+		return all, err
+	}
 	orders := sumOrders{} // of decode entries
 	q := newInquiry(t, c.Compiler)
 	for _, round := range rounds(sites) {
@@ -107,6 +114,34 @@ func selectKernels(ctx context.Context, p *ir.Program, t *target.Target, c Choic
 		all.of[s.g.Call] = s.chosen
 	}
 	return all, nil
+}
+
+// chooseSums chooses the sums of the call sites of all functions that are alike.
+func chooseSums(sites []*site, t *target.Target, tuned *tuning.Table) error {
+	var names []string
+	of := map[string][]*site{}
+	for _, s := range sites {
+		if s.f.Class == ir.AlikeStep {
+			if of[s.g.Name] == nil {
+				names = append(names, s.g.Name)
+			}
+			of[s.g.Name] = append(of[s.g.Name], s)
+		}
+	}
+	for _, name := range names {
+		var list []strategy.SumsSite
+		for _, s := range of[name] {
+			list = append(list, strategy.SumsSite{Key: s.key, Rows: s.f.Rows, Candidates: s.candidates})
+		}
+		sums, err := strategy.Sums(list, t, tuned)
+		if err != nil {
+			return err
+		}
+		for _, s := range of[name] {
+			s.sums = sums
+		}
+	}
+	return nil
 }
 
 // chosen are the candidates of calls, and the tables that they were chosen by.
@@ -183,6 +218,9 @@ func chooseAll(ctx context.Context, p *ir.Program, sites []*site, orders sumOrde
 	}
 	for _, s := range sites {
 		list, decode := s.candidates, s.decodes()
+		if s.sums != "" {
+			list = slices.DeleteFunc(slices.Clone(list), func(c kernels.Candidate) bool { return c.Sums != s.sums })
+		}
 		if order, ok := orders.of(s.g); ok && decode {
 			list = slices.DeleteFunc(slices.Clone(list), func(c kernels.Candidate) bool { return c.Order != order })
 			if len(list) == 0 {
@@ -312,6 +350,8 @@ func findCandidate(p *ir.Program, f *ir.Func, g *ir.Group, uses map[*ir.Value][]
 	switch {
 	case c == nil:
 		return nil, fmt.Errorf("%s: %s: no candidate is named %q", f.Name, g.Name, g.Call.Name())
+	case f.Class == ir.AlikeStep && c.Sums != g.Call.Sums:
+		return nil, fmt.Errorf("%s: %s: candidate %q has sums %q, its call %q", f.Name, g.Name, g.Call.Name(), c.Sums, g.Call.Sums)
 	case c.Kernel != g.Call.Kernel || c.Wave != g.Call.Wave || c.Grid != g.Call.Grid || !slices.Equal(c.Consts, g.Call.Consts):
 		return nil, fmt.Errorf("%s: %s: candidate %q has another kernel, subgroup size, grid or constants than its call", f.Name, g.Name, g.Call.Name())
 	}

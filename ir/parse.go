@@ -153,7 +153,7 @@ func (ps *parser) function() (*Func, error) {
 		return nil, err
 	}
 	if f.Class, ok = ParseStepClass(ps.next()); !ok {
-		return nil, fmt.Errorf("func %q: want class=exact or prompt", name)
+		return nil, fmt.Errorf("func %q: want class=exact, prompt or alike", name)
 	}
 	if ps.peek() == "part" {
 		if f.Part, err = ps.field("part"); err != nil {
@@ -285,6 +285,15 @@ func (ps *parser) call() (*Call, []string, error) {
 	}
 	if err = ps.expect("]"); err != nil {
 		return nil, nil, err
+	}
+	if ps.peek() == "sums" {
+		ps.next()
+		if err = ps.expect("="); err != nil {
+			return nil, nil, err
+		}
+		if c.Sums, err = ps.quoted(); err != nil {
+			return nil, nil, err
+		}
 	}
 	if err = ps.decided(c); err != nil {
 		return nil, nil, err

@@ -58,6 +58,9 @@ func printGroup(b *strings.Builder, g *Group) {
 			b.WriteString(a.String())
 		}
 		b.WriteByte(']')
+		if c.Sums != "" {
+			fmt.Fprintf(b, " sums=%q", c.Sums)
+		}
 		printDecided(b, c)
 		fmt.Fprintf(b, " why=%q\n", c.Why)
 	}

@@ -123,6 +123,7 @@ type Call struct {
 	Grid    [3]int   // workgroups
 	Wave    int      // required subgroup size, 0 for the device's own choice
 	Args    []*Value // in the order of the kernel's arguments
+	Sums    string   // in a function of class AlikeStep: the order of the sums, the same in all of the class; else empty
 	Overlap Overlap  // from stage schedule on
 	Why     string   // reason of the choice
 }

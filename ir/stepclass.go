@@ -9,10 +9,13 @@ const (
 	// ExactStep: each row has the bits that it has in a step of its own. Dispatches read weights once for all rows, and
 	// add in the order of a step of one row. So decode entries of every width give the same bits.
 	ExactStep
+	// AlikeStep: rows are computed in tiles, in one order of sums in all functions of the class. So rows of a prompt
+	// have the same bits in steps of any of them.
+	AlikeStep
 	numStepClasses
 )
 
-var stepClassNames = [numStepClasses]string{"prompt", "exact"}
+var stepClassNames = [numStepClasses]string{"prompt", "exact", "alike"}
 
 func (c StepClass) String() string { return stepClassNames[c] }
 

@@ -119,7 +119,7 @@ func verifyFunc(p *Program, f *Func, globals map[*Value]bool) error {
 	if f.Run <= 0 || f.Run > f.Rows || f.Sequences == OneSequence && f.Run != f.Rows {
 		return fmt.Errorf("runs of %d rows in a step of %d rows of %s sequences", f.Run, f.Rows, f.Sequences)
 	}
-	if f.Part != 0 && (f.Part < 0 || f.Rows%f.Part != 0 || f.Class != PromptStep || f.Sequences != ManySequences || f.Run != f.Rows) {
+	if f.Part != 0 && (f.Part < 0 || f.Rows%f.Part != 0 || f.Class == ExactStep || f.Sequences != ManySequences || f.Run != f.Rows) {
 		return fmt.Errorf("parts of %d rows in %s steps of %d rows, with runs of %d, of %s sequences", f.Part, f.Class, f.Rows, f.Run, f.Sequences)
 	}
 	defined := newScope(f)

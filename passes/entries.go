@@ -15,6 +15,8 @@ type Entry struct {
 	Run   int
 	Class ir.StepClass
 	Part  int // of steps that take the prompts of several sequences: see ir.Func
+	// Several: the entry is for plans of several sequences only.
+	Several bool
 }
 
 // The kinds of entry.
@@ -37,7 +39,21 @@ func (e Entry) Sequences() ir.Sequences {
 }
 
 // useful reports whether a plan of so many sequences can fill more than half of the entry.
-func (e Entry) useful(slots int) bool { return e.Run == e.Rows || 2*slots > e.Rows }
+func (e Entry) useful(slots int) bool {
+	return (e.Run == e.Rows || 2*slots > e.Rows) && (slots > 1 || !e.Several)
+}
+
+// class is that of the entry's function in a plan of so many sequences.
+func (e Entry) class(slots int) ir.StepClass {
+	if e.Kind == Prefill && e.Rows >= alikeRows && slots > 1 {
+		return ir.AlikeStep
+	}
+	return e.Class
+}
+
+// alikeRows is the rows from which on entries that read prompts are alike in plans of several sequences: a scheduler
+// may then take any of them for the rows of a prompt.
+const alikeRows = 512
 
 // ReadsPrompts is the entry of a kind that takes up to so many rows of one sequence.
 func ReadsPrompts(kind string, rows int) Entry { return Entry{Kind: kind, Rows: rows, Run: rows} }
@@ -64,7 +80,9 @@ func DefaultEntries(maxRows, widest, run int) []Entry {
 	for rows := 1; rows <= min(maxRows, widest); rows *= 2 {
 		list = append(list, Entry{Kind: Decode, Rows: rows, Run: min(rows, run), Class: ir.ExactStep})
 	}
-	for _, e := range []Entry{ReadsPrompts(Prefill, 48), ReadsPrompts(Prefill, 128), ReadsPrompts(Prefill, 512), ReadsPrompts(Prefill, 2048), ReadsPrompts(Score, 64)} {
+	between := ReadsPrompts(Prefill, 1024) // by itself not worth the time to compile (docs/lab/prompts.md)
+	between.Several = true
+	for _, e := range []Entry{ReadsPrompts(Prefill, 48), ReadsPrompts(Prefill, 128), ReadsPrompts(Prefill, 512), between, ReadsPrompts(Prefill, 2048), ReadsPrompts(Score, 64)} {
 		if e.Rows <= maxRows {
 			list = append(list, e)
 		}
@@ -86,7 +104,7 @@ func splitEntries(p *ir.Program, entries []Entry, kernels Kernels) error {
 		}
 		e = e.inParts(p, kernels)
 		f := Clone(whole)
-		f.Name, f.Rows, f.Sequences, f.Run, f.Class, f.Part = e.Name(), e.Rows, e.Sequences(), e.Run, e.Class, e.Part
+		f.Name, f.Rows, f.Sequences, f.Run, f.Class, f.Part = e.Name(), e.Rows, e.Sequences(), e.Run, e.class(p.Slots), e.Part
 		if e.Part > 0 {
 			dropOps(f, "advance")
 		}
@@ -112,6 +130,9 @@ func embedding(entries []Entry) []Entry {
 		case Decode:
 			decode = max(decode, e.Run)
 		case Prefill:
+			if e.Several {
+				continue
+			}
 			list = append(list, ReadsPrompts(Embed, e.Rows))
 		}
 	}

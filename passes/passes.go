@@ -153,11 +153,11 @@ func Table(entries []Entry, d Device) []Pass {
 		{"NameSites", "every dispatch gets its name, such as `blk.0.attn_output`, from the weights and ops that it has after fusing. Reports and tuning tables speak of these", ir.Fuse, nameSites},
 		{"AssignStages", "a dispatch gets the earliest stage behind all that it depends on. Those of one stage do not wait for each other, and a barrier stands between stages. On devices with queues some move to a later stage, where units would be idle, or take turns", ir.Schedule, each(func(f *ir.Func) error {
 			assignStages(f)
-			if d.Queues && f.Class == ir.PromptStep {
-				fillStages(f)
-			}
-			if d.Queues && f.Class == ir.ExactStep {
+			switch {
+			case d.Queues && f.Class == ir.ExactStep:
 				inTurn(f)
+			case d.Queues:
+				fillStages(f)
 			}
 			return nil
 		})},

@@ -42,6 +42,13 @@ func dispatch(p *Plan, site string) (*Dispatch, *ir.Group) {
 	panic("no dispatch " + site)
 }
 
+// allAlike makes all entries alike, which they are not.
+func allAlike(p *Plan) {
+	for i, f := range p.Program.Funcs {
+		p.Entries[i].Class, f.Class = "alike", ir.AlikeStep
+	}
+}
+
 func arg(p *Plan, site, name string) *Arg {
 	d, _ := dispatch(p, site)
 	for i := range d.Args {
@@ -148,6 +155,19 @@ func TestCheckFinds(t *testing.T) {
 			p.Entries[1].Class, p.Program.Funcs[1].Class = "exact", ir.ExactStep
 			p.Program.Funcs[1].Groups[0].Call.Candidate = "other/"
 		}, "exact", `sums are of order "other", in decode/1 of "embed.q8_0"`},
+		{"alike, with other sums", func(p *Plan) {
+			allAlike(p)
+			p.Program.Funcs[1].Groups[0].Call.Sums = "other"
+		}, "alike", `sums are "other", in decode/1, which is alike, "" embed`},
+		{"alike, with another op", func(p *Plan) {
+			allAlike(p)
+			g := p.Program.Funcs[0].Groups[7]
+			g.Ops = append(g.Ops, p.Program.Funcs[0].Groups[8].Ops...)
+			p.Program.Funcs[0].Groups = slices.Delete(p.Program.Funcs[0].Groups, 8, 9)
+			p.Entries[0].Dispatches = slices.Delete(p.Entries[0].Dispatches, 8, 9)
+		}, "alike", "has other ops in decode/1, which is alike head"},
+		{"alike, without a site", allAlike, "alike", "score/8, which is alike, has no such site q"},
+		{"sums of an entry that is not alike", func(p *Plan) { p.Program.Funcs[1].Groups[0].Call.Sums = "some" }, "alike", `sums "some" are stated, and the class is "prompt" embed`},
 		{"dispatch missing", func(p *Plan) { p.Entries[1].Dispatches = p.Entries[1].Dispatches[:1] }, "schema", "1 dispatches for 2 groups"},
 		{"layout", func(p *Plan) { p.Weights[0].Layout = "raw" }, "schema", `layout "raw", want "planes"`},
 		{"weight size", func(p *Plan) { p.Weights[0].Bytes += 16 }, "schema", "bytes in the file"},

@@ -130,7 +130,7 @@ type Entry struct {
 	Kind  string // "decode", "prefill", "score" or "embed"
 	Rows  int    // rows of a step, at most
 	Run   int    // those of one sequence, at most
-	Class string // which bits rows have: "exact", those of a step of the row alone, or "prompt"
+	Class string // which bits rows have: "exact", those of a step of the row alone, "alike", those that all entries of this class give the rows of a prompt, or "prompt"
 	Reach int    // what is left of a prompt, at most, when it takes the next step; at least Run
 	// Grain is the positions of which a step may begin at any multiple. Steps of one entry that begin so, and end at a
 	// multiple or where the prompt ends, give a prompt the same bits wherever it is cut: caches, states, and the logits
@@ -158,6 +158,9 @@ func (e *Entry) Result(op *ir.Op) *string {
 
 // Exact reports whether rows of the entry's steps have the bits of a step of the row alone.
 func (e *Entry) Exact() bool { return e.Class == ir.ExactStep.String() }
+
+// Alike reports whether rows of a prompt have the same bits in steps of the entry as of all others that are alike.
+func (e *Entry) Alike() bool { return e.Class == ir.AlikeStep.String() }
 
 // Heads is the number of rows of Logits and Next: of a prompt there is the last one, and where steps have parts, one
 // for each of these: the rows that ir.StepHeads names.

@@ -36,7 +36,7 @@ const ahead = 4 << 20
 
 // withForms adds the forms of the candidates.
 func withForms(s *Site, list []Candidate) []Candidate {
-	if !s.Target.Overlaps() || s.Func.Class == ir.PromptStep {
+	if !s.Target.Overlaps() || s.Func.Class != ir.ExactStep {
 		return list
 	}
 	all := slices.Clone(list)

@@ -218,11 +218,24 @@ func Candidates(s *Site, of ...string) []Candidate {
 				if c.Order == "" {
 					c.Order = fmt.Sprintf("%s w%d", f.Name, wave)
 				}
+				c.Sums = sumsOf(s, &c)
 				all = append(all, c)
 			}
 		}
 	}
 	return withForms(s, all)
+}
+
+// sumsOf names what the bits of a row depend on: where rows are exact the order, else what the family says besides.
+func sumsOf(s *Site, c *Candidate) string {
+	prompt := func(op *ir.Op) bool { return op.Result != nil && !s.Func.Exact(op.Result) }
+	switch {
+	case !slices.ContainsFunc(s.Group.Ops, prompt):
+		return c.Order
+	case c.Sums != "":
+		return c.Order + " " + c.Sums
+	}
+	return c.Base()
 }
 
 // Find returns the candidate of s that the call names, in its form, or nil. Names are unique at a site

@@ -67,12 +67,13 @@ func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block, least int) {
 }
 
 // TiledSplits returns the number of workgroups that share the positions of a tile of rows in attention of many rows,
-// the rows of a tile, and the granularity of their parts. The number is 1 if no family takes parts.
+// the rows of a tile, and the granularity of their parts. The number is 1 if no family takes parts. In functions that
+// are alike it is that of the widest.
 func TiledSplits(s *kernels.Site, op *ir.Op) (n, rows, block int) {
 	for _, w := range kernels.Wants(s) {
 		if w.Tiles > 0 && (w.Family != "attention_wgmma" || s.Func.Rows >= s.Target.Thresholds.WgmmaRows) {
 			block = max(splitBlock, w.TileKV)
-			return max(1, min(s.Target.Units/w.Tiles, maxSplits, maxPositions(op, s.Program.Ctx)/block)), w.TileRows, block
+			return max(1, min(s.Target.Units/alikeTiles(s, w.Tiles), maxSplits, maxPositions(op, s.Program.Ctx)/block)), w.TileRows, block
 		}
 	}
 	return 1, 1, splitBlock

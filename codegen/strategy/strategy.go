@@ -76,7 +76,7 @@ func tooShort(t *target.Target, w *kernels.Rewrite) bool {
 }
 
 func rank(s *kernels.Site, offers []kernels.Candidate) *ranking {
-	r := &ranking{t: s.Target, rows: s.Func.Rows, of: map[string][]kernels.Candidate{}}
+	r := &ranking{t: s.Target, class: s.Func.Class, rows: s.Func.Rows, widths: widthsOf(s), of: map[string][]kernels.Candidate{}}
 	for _, c := range offers {
 		if r.of[c.Family] == nil {
 			r.families = append(r.families, c.Family)
@@ -91,7 +91,10 @@ func rank(s *kernels.Site, offers []kernels.Candidate) *ranking {
 	r.sort("gemm_fragment")
 	r.sort("gemm_wgmma")
 	r.floats()
-	r.fragments()
+	if !r.alike() { // else times at all widths decide between families, too
+		r.slowFloats()
+		r.fragments()
+	}
 	r.series()
 	return r
 }
@@ -99,7 +102,9 @@ func rank(s *kernels.Site, offers []kernels.Candidate) *ranking {
 // ranking is the candidates of a site by family.
 type ranking struct {
 	t        *target.Target
+	class    ir.StepClass
 	rows     int
+	widths   []int    // see widthsOf
 	families []string // in the order of their table
 	of       map[string][]kernels.Candidate
 }
@@ -151,7 +156,7 @@ func roomFirst(s *kernels.Site, offers []kernels.Candidate) []kernels.Candidate 
 // attention decides between attention_wgmma and attention_coop.
 func (r *ranking) attention() {
 	switch {
-	case r.rows < r.t.Thresholds.WgmmaRows:
+	case slices.Min(r.widths) < r.t.Thresholds.WgmmaRows:
 		r.of["attention_wgmma"] = nil
 	case len(r.of["attention_wgmma"]) > 0:
 		r.of["attention_coop"] = nil
@@ -207,8 +212,7 @@ func (r *ranking) fragmentPays(t *kernels.Tiling) bool {
 	return own < other
 }
 
-// floats drops tiles of gemm_float that are expected to be slower than gemm_lanes, and puts the better tile of
-// gemm_lanes first.
+// floats puts the better tiles of gemm_float and gemm_lanes first.
 func (r *ranking) floats() {
 	r.sort("gemm_float")
 	c := r.t.Curve
@@ -217,7 +221,11 @@ func (r *ranking) floats() {
 	} else if r.rows > c.LanesRows {
 		slices.Reverse(r.of["gemm_lanes"])
 	}
-	lanes := r.of["gemm_lanes"]
+}
+
+// slowFloats drops tiles of gemm_float that are expected to be slower than gemm_lanes.
+func (r *ranking) slowFloats() {
+	c, lanes := r.t.Curve, r.of["gemm_lanes"]
 	r.of["gemm_float"] = slices.DeleteFunc(r.of["gemm_float"], func(f kernels.Candidate) bool {
 		switch {
 		case c != nil:
@@ -251,6 +259,9 @@ func Wants(s *kernels.Site) []kernels.Rewrite {
 		}
 		return "gemm_fragment"
 	}
+	if r.alike() {
+		return append(list, r.alikeWant(rivals, family)...)
+	}
 	time := func(w kernels.Rewrite) float64 { return r.seconds(family(w), w.Tiling) }
 	best := slices.MinFunc(rivals, func(a, b kernels.Rewrite) int { return cmp.Compare(time(a), time(b)) })
 	fragment := family(best) == "gemm_fragment"
@@ -263,6 +274,26 @@ func Wants(s *kernels.Site) []kernels.Rewrite {
 		}
 	}
 	return append(list, best)
+}
+
+// alikeWant returns the rival that is best for all functions of the site's class, if it is better than what needs no
+// rewrite.
+func (r *ranking) alikeWant(rivals []kernels.Rewrite, family func(kernels.Rewrite) string) []kernels.Rewrite {
+	var list []product
+	for _, f := range []string{"gemm_wgmma", "gemm_fragment", "gemm_coop"} {
+		for _, c := range r.of[f] {
+			list = append(list, product{f, c.Sums, c.Tiling})
+		}
+	}
+	own := len(list)
+	for _, w := range rivals {
+		f := family(w)
+		list = append(list, product{f, f + " " + w.Sums, w.Tiling})
+	}
+	if best := r.together(list); best >= own {
+		return []kernels.Rewrite{rivals[best-own]}
+	}
+	return nil
 }
 
 // Seconds returns the time of a step of so many rows by the curve of the target's device, if it has one.

@@ -19,3 +19,9 @@ type CutDevice interface {
 	runtime.Executor
 	runtime.SpanCopier
 }
+
+// AlikeSteps compares steps of entries that are alike, behind nothing, as CutSteps does those that are cut.
+func AlikeSteps(ctx context.Context, plan *plans.Plan, dev CutDevice) (*Report, error) {
+	v := &verifier{plan: plan, report: &Report{Device: dev.Device()}}
+	return v.report, (&cutter{v, dev}).compareAlike(ctx)
+}

@@ -90,49 +90,58 @@ func (s trial) pieces() (list []trial) {
 	return list
 }
 
-// compareCut compares the step with its pieces. Before both, caches have the rows of other tokens, so that rows that
-// nobody writes show.
+// compareCut compares the step with its pieces.
 func (c *cutter) compareCut(ctx context.Context, s trial) error {
-	other := trial{entry: s.entry}
-	for _, r := range s.rows {
-		other.rows = append(other.rows, step.Row{Token: (r.Token + 1) % int32(c.plan.Header.Model.Vocab), Pos: r.Pos, Slot: r.Slot})
-	}
-	slot, from, to := int(s.rows[0].Slot), int(s.rows[0].Pos), int(s.rows[0].Pos)+len(s.rows)
-	before := spansOf(append(c.cached(slot, from, to), c.states(slot, from)...))
-	after := append(c.cached(slot, from, to), c.states(slot, to)...)
-	if _, err := c.follow(ctx, []trial{other}); err != nil {
-		return err
-	}
-	begin := make([]byte, plans.SpanBytes(before))
-	if err := c.dev.ReadSpans(ctx, before, begin); err != nil {
-		return err
-	}
-	var kept, results [2][]byte
-	for i, steps := range [][]trial{{s}, s.pieces()} {
-		if err := c.dev.WriteSpans(ctx, before, begin); err != nil {
-			return err
-		}
-		var err error
-		if results[i], err = c.follow(ctx, steps); err != nil {
-			return err
-		}
-		kept[i] = make([]byte, plans.SpanBytes(spansOf(after)))
-		if err := c.dev.ReadSpans(ctx, spansOf(after), kept[i]); err != nil {
-			return err
-		}
-	}
 	r := s.result(Grains)
-	if r.Difference = c.otherParts(after, kept[1], kept[0]); r.Difference == nil {
-		if r.Difference = otherBits(results[1], results[0], c.plan.Header.Model.Vocab); r.Difference != nil {
-			r.Difference.Value = s.entry.Logits
-		}
-	}
+	var err error
+	r.Difference, err = c.difference(ctx, s, s.pieces())
 	if r.Difference != nil {
 		r.Difference.Problem = fmt.Sprintf("in %d steps from multiples of %d on, the entry's grain, not the bits of one step, which is said to be the oracle's",
 			len(s.pieces()), s.entry.Grain)
 	}
 	c.add(r)
-	return nil
+	return err
+}
+
+// difference is what differs of what other steps with the same rows leave. Before both, caches have the rows of other
+// tokens, so that rows that nobody writes show.
+func (c *cutter) difference(ctx context.Context, s trial, others []trial) (*Difference, error) {
+	before := trial{entry: s.entry}
+	for _, r := range s.rows {
+		before.rows = append(before.rows, step.Row{Token: (r.Token + 1) % int32(c.plan.Header.Model.Vocab), Pos: r.Pos, Slot: r.Slot})
+	}
+	slot, from, to := int(s.rows[0].Slot), int(s.rows[0].Pos), int(s.rows[0].Pos)+len(s.rows)
+	spans := spansOf(append(c.cached(slot, from, to), c.states(slot, from)...))
+	after := append(c.cached(slot, from, to), c.states(slot, to)...)
+	if _, err := c.follow(ctx, []trial{before}); err != nil {
+		return nil, err
+	}
+	begin := make([]byte, plans.SpanBytes(spans))
+	if err := c.dev.ReadSpans(ctx, spans, begin); err != nil {
+		return nil, err
+	}
+	var kept, results [2][]byte
+	for i, steps := range [][]trial{{s}, others} {
+		if err := c.dev.WriteSpans(ctx, spans, begin); err != nil {
+			return nil, err
+		}
+		var err error
+		if results[i], err = c.follow(ctx, steps); err != nil {
+			return nil, err
+		}
+		kept[i] = make([]byte, plans.SpanBytes(spansOf(after)))
+		if err := c.dev.ReadSpans(ctx, spansOf(after), kept[i]); err != nil {
+			return nil, err
+		}
+	}
+	if d := c.otherParts(after, kept[1], kept[0]); d != nil {
+		return d, nil
+	}
+	d := otherBits(results[1], results[0], c.plan.Header.Model.Vocab)
+	if d != nil {
+		d.Value = others[0].entry.Logits
+	}
+	return d, nil
 }
 
 // follow runs steps one behind the other and returns the logits of all rows or, of a prefill entry, those of the last,

@@ -170,6 +170,9 @@ func Plan(ctx context.Context, plan *plans.Plan, src *plans.Source, dev Device, 
 		if err := (&cutter{v, dev}).compare(ctx); err != nil {
 			return nil, fmt.Errorf("grains of prompts: %w", err)
 		}
+		if err := (&cutter{v, dev}).compareAlike(ctx); err != nil {
+			return nil, fmt.Errorf("entries that are alike: %w", err)
+		}
 	}
 	if opts.Entry == "" && opts.Only == nil {
 		if err := v.widths(ctx); err != nil {

@@ -1,6 +1,8 @@
 package matmul
 
 import (
+	"fmt"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
@@ -88,7 +90,7 @@ func (k gemmCoop) each() int { return k.outputs / len(k.projects[0].matrices) }
 
 func (k gemmCoop) product(family string, tiling *site.Tiling) product {
 	return product{family: family, from: k.from, rows: k.coopTile.rows, outputs: each(k.each()),
-		code: k.name() + k.fenceKey(), shape: k.name(), tiling: tiling, kernel: k.kernel}
+		code: k.name() + k.fenceKey(), shape: k.name(), sums: fmt.Sprintf("groups=%d", k.groups), tiling: tiling, kernel: k.kernel}
 }
 
 // coopKernel is what the parts of the kernel of one projection share.

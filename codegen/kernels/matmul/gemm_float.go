@@ -27,6 +27,14 @@ func (t floatTile) name() string {
 	return name
 }
 
+// sumsKey is what the sums of a row depend on: which elements a subgroup has, and what multiplies them.
+func (t floatTile) sumsKey() string {
+	if t.matrices {
+		return fmt.Sprintf("subgroups=%d tf32", t.subgroups)
+	}
+	return fmt.Sprintf("subgroups=%d", t.subgroups)
+}
+
 const (
 	floatAcross = 8
 	// floatDepth is how many elements of a row a subgroup takes at a time.
@@ -129,7 +137,7 @@ func (k gemmFloat) candidate() site.Candidate {
 			code += fmt.Sprint(" narrow ", i)
 		}
 	}
-	return product{family: "gemm_float", from: k.from, rows: k.tileRows(), outputs: k.outputsOf, code: code, shape: shape, tiling: k.tiling(), kernel: k.kernel}.candidate()
+	return product{family: "gemm_float", from: k.from, rows: k.tileRows(), outputs: k.outputsOf, code: code, shape: shape, sums: k.sumsKey(), tiling: k.tiling(), kernel: k.kernel}.candidate()
 }
 
 func (k gemmFloat) kernel(s *site.Signature) func(b *kernel.Builder) {

@@ -136,8 +136,11 @@ func (k gemmFragment) rowsKey() string {
 func (k gemmFragment) threads() int { return k.groups * k.across * k.wave }
 
 func (k gemmFragment) product(family, code, shape string, tiling *site.Tiling) product {
-	return product{family: family, from: k.from, rows: k.tileRows(), outputs: each(k.outputsOf()), code: code, shape: shape, tiling: tiling, kernel: k.kernel}
+	return product{family: family, from: k.from, rows: k.tileRows(), outputs: each(k.outputsOf()), code: code, shape: shape, sums: k.sumsKey(), tiling: tiling, kernel: k.kernel}
 }
+
+// sumsKey is what the sums of a row depend on: matrices are added in the order of blocks, whatever else the tile is.
+func (t fragmentTile) sumsKey() string { return fmt.Sprintf("groups=%d splits=%d", t.groups, t.splits) }
 
 func (k gemmFragment) candidate() site.Candidate {
 	code := fmt.Sprintf("rows=%s %s", k.rowsKey(), k.name())

@@ -57,6 +57,7 @@ func (k lanesGemm) candidate() site.Candidate {
 	return product{family: "gemm_lanes", from: k.from, rows: k.tileRows(), outputs: each(k.tileOutputs()),
 		code:   fmt.Sprintf("tile=%dx%d subgroups=%dx%dx%d w=%d", k.lanesTile.rows, k.outputs, k.down, k.across, k.split, k.wave),
 		shape:  fmt.Sprintf("%dx%d subgroups %dx%dx%d", k.lanesTile.rows, k.outputs, k.down, k.across, k.split),
+		sums:   fmt.Sprintf("split=%d", k.split),
 		tiling: &site.Tiling{Name: "lanes", K: k.k, Width: k.tiles(1), Rows: k.tileRows(), Across: k.tiles(k.tileOutputs())},
 		kernel: k.kernel,
 	}.candidate()

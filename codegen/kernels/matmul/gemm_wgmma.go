@@ -42,7 +42,7 @@ func GemmWgmmaWants(s *site.Site, g *Group) []site.Rewrite {
 	var list []site.Rewrite
 	for _, t := range wgmmaTiles(s, g) {
 		w := site.Half(s, g.x)[0]
-		w.Round, w.Lanes, w.Tiling = "", g.tileOrders(), g.fragment(t).tiling()
+		w.Round, w.Lanes, w.Tiling, w.Sums = "", g.tileOrders(), g.fragment(t).tiling(), t.sumsKey()
 		list = append(list, w)
 	}
 	return list

@@ -26,13 +26,14 @@ type product struct {
 	outputs func(i int) int // of each matrix of projection i, of a tile
 	code    string          // of the multiplier: what shapes the code besides the group and its rows
 	shape   string          // among those of the site
+	sums    string          // what the sums of a row depend on, see site.Candidate
 	tiling  *site.Tiling    // nil if nobody estimates it
 	kernel  site.Kernel
 }
 
 func (p product) candidate() site.Candidate {
 	c := p.from.offer(p.rows, p.outputs)
-	c.Kernel, c.Shape, c.Tiling = fmt.Sprintf("%s %s %s", p.family, p.from.key(), p.code), p.shape, p.tiling
+	c.Kernel, c.Shape, c.Sums, c.Tiling = fmt.Sprintf("%s %s %s", p.family, p.from.key(), p.code), p.shape, p.sums, p.tiling
 	return site.Implement(c, p.family, p.kernel)
 }
 

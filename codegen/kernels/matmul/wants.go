@@ -67,7 +67,7 @@ func (s downShape) alone() bool { return s.exact && s.units == 1 }
 // a unit of.
 func ExpertDownWants(s *site.Site, _ *ir.Op) []site.Rewrite {
 	g := matchExpertDown(s)
-	if g == nil || !s.Target.Dot || s.Func.Class == ir.PromptStep {
+	if g == nil || !s.Target.Dot || s.Func.Class != ir.ExactStep {
 		return nil
 	}
 	var list []site.Rewrite
@@ -126,7 +126,7 @@ func GemmFragmentWants(s *site.Site, g *Group) []site.Rewrite {
 func wantSplits(g *linearGroup, tiles []fragmentTile) (list []site.Rewrite) {
 	for _, t := range tiles {
 		if k := g.fragment(t); k.splits > 1 {
-			list = append(list, site.Rewrite{Workspace: k.workspaceWidth(), Tiling: k.tiling()})
+			list = append(list, site.Rewrite{Workspace: k.workspaceWidth(), Tiling: k.tiling(), Sums: k.sumsKey()})
 		}
 	}
 	return list

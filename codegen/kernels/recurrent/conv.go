@@ -228,7 +228,7 @@ func conv1dCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	}
 	k := convKernel{taps: int(op.Args[1].Type.Last()), linear: op.Attrs.Str("act") == "none"}
 	a, each, key := site.AccessesOf(int(op.Result.Type.Last()), s.Target), 1, rows.Key()
-	if a.Vec == 4 && in.quads() && s.Func.Class == ir.PromptStep {
+	if a.Vec == 4 && in.quads() && s.Func.Class != ir.ExactStep {
 		each = a.RowsALane(rows.Max, convRows, s.Target)
 	}
 	if each == 1 {
@@ -295,7 +295,7 @@ func convWriteCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 		return nil
 	}
 	each := 1
-	if s.Func.Class == ir.PromptStep {
+	if s.Func.Class != ir.ExactStep {
 		each = a.RowsALane(rows.Max, convWriteRows, s.Target)
 	}
 	cover := a.Cover(rows.Max)[0]

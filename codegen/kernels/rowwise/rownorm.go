@@ -41,8 +41,8 @@ func RowNormCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 		}
 	}
 	c := site.Candidate{
-		Kernel: k.key(),
-		Grid:   [3]int{width / group / k.runs, rows.Max, 1},
+		Kernel: k.key(), Sums: k.sums(),
+		Grid: [3]int{width / group / k.runs, rows.Max, 1},
 	}
 	c = site.Implement(c, "rownorm", k.kernel)
 	for _, o := range c.Operands {
@@ -79,6 +79,9 @@ type rowNormKernel struct {
 func (k rowNormKernel) gains() bool {
 	return k.op.Kind.Name == "rmsnorm" && len(k.op.Args) > 1 && int(k.op.Args[1].Type.Last()) != k.group
 }
+
+// sums is what the sum of a run depends on.
+func (k rowNormKernel) sums() string { return fmt.Sprintf("lanes=%d", k.size) }
 
 // lanes is those of a workgroup.
 func (k rowNormKernel) lanes() int { return k.size * k.runs * max(1, k.tile.lines) }

@@ -56,7 +56,7 @@ func (k rowNormKernel) tiled(s *site.Site, op *ir.Op) (list []site.Candidate) {
 			continue
 		}
 		grid := [3]int{width / columns, ir.TileRows / lines, rows / ir.TileRows}
-		c := site.Implement(site.Candidate{Kernel: k.key(), Shape: fmt.Sprintf("rows=%d", lines), Grid: grid}, "rownorm", k.kernel)
+		c := site.Implement(site.Candidate{Kernel: k.key(), Sums: k.sums(), Shape: fmt.Sprintf("rows=%d", lines), Grid: grid}, "rownorm", k.kernel)
 		for _, o := range c.Operands {
 			cover := plans.Cover{Arg: o.Name, Dims: []int{grid[2], ir.TileRows, width}, Tile: []int{1, lines, columns}, Axis: []int{2, 1, 0}}
 			if o.Value == op.Result {

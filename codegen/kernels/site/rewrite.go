@@ -17,6 +17,7 @@ type Rewrite struct {
 	// such rewrites can be applied.
 	Workspace int
 	Tiling    *Tiling
+	Sums      string // what the sums of that product depend on, as in Candidate
 	Rows      int
 	// Lanes are the orders in which op tile is to lay out the first operand of Readers; Tiling describes the product
 	// then. It excludes a workspace.

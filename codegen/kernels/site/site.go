@@ -32,9 +32,13 @@ type Candidate struct {
 	// the site's other candidates of that order. Both are short, and empty where there is
 	// only one.
 	Order, Shape string
-	Build        func() (*kernel.Func, error)
-	declare      Kernel // what Implement was given
-	Grid         [3]int
+	// Sums is what else the sums of a row of a prompt depend on, such as how many workgroups share its elements. If the
+	// family leaves it empty, they depend on the shape. From Candidates on it names all that the sums depend on, the
+	// order included: candidates that share it give the same bits.
+	Sums    string
+	Build   func() (*kernel.Func, error)
+	declare Kernel // what Implement was given
+	Grid    [3]int
 	// Operands are the kernel's arguments, Consts its specialization constants, both in its order; Units
 	// says what each constant counts. Implement sets them and Build.
 	Operands []Operand
@@ -126,7 +130,7 @@ func (s *Site) Mixes() bool { return s.Program.Mixes(s.Func) }
 
 // Waves returns the subgroup sizes to offer kernels for.
 func (s *Site) Waves() []int {
-	if len(s.Target.Waves) == 0 || s.Func.Class == ir.PromptStep {
+	if len(s.Target.Waves) == 0 || s.Func.Class != ir.ExactStep {
 		return []int{s.Target.Wave}
 	}
 	return s.Target.Waves
