@@ -67,8 +67,9 @@ func (t onTarget) Computes(p *ir.Program, f *ir.Func, g *ir.Group) bool {
 	return t.IsHost() || len(strategy.Candidates(&kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(f.Uses()), Target: t.Target})) > 0
 }
 
-// FollowParts: on the host all ops do.
-func (t onTarget) FollowParts(p *ir.Program) bool { return t.IsHost() }
+func (t onTarget) FollowParts(p *ir.Program) bool {
+	return t.IsHost() || kernels.FollowParts(t.Target, p)
+}
 
 func (t onTarget) Unites(f *ir.Func, down, shared *ir.Op) bool {
 	return matmul.Unites(t.Target, f.Rows, down, shared)

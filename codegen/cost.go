@@ -79,12 +79,23 @@ func (k *costs) input(v *ir.Value) error {
 		}
 	default:
 		n, err = v.Type.Bytes(k.f.Rows, k.p.Ctx)
-		if !slices.ContainsFunc(k.g.Ops, func(op *ir.Op) bool { return op.Kind.Name != "last_row" && slices.Contains(op.Args, v) }) {
-			n /= int64(k.f.Rows)
+		if !slices.ContainsFunc(k.g.Ops, func(op *ir.Op) bool { return !takesRows(op) && slices.Contains(op.Args, v) }) {
+			n = n / int64(k.f.Rows) * int64(k.f.Heads())
 		}
 	}
 	k.c.ReadBytes += n
 	return err
+}
+
+// takesRows reports whether op takes from its first operand only the rows that get logits.
+func takesRows(op *ir.Op) bool { return op.Kind.Name == "last_row" || op.Kind.Name == "take_rows" }
+
+// rowsOf is how many rows of a step of f the group g computes, at most.
+func rowsOf(f *ir.Func, g *ir.Group) int {
+	if f.Part > 0 && !slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Result == nil || op.Result.Type.Shape[0] == ir.T }) {
+		return f.Heads()
+	}
+	return f.Rows
 }
 
 // weightBytes is the number of bytes of a weight that the group reads: all of it, except rows of
@@ -139,9 +150,10 @@ func (k *costs) window(v *ir.Value) int {
 	return 0
 }
 
-// sequences is the largest number of sequence slots to which the rows of a step belong.
+// sequences is the largest number of sequence slots to which the rows of a step belong, if each has rows of its own:
+// the cost of a prompt's step is that of one prompt.
 func (k *costs) sequences() int64 {
-	if k.p.Mixes(k.f) {
+	if k.p.Mixes(k.f) && k.f.Part == 0 {
 		return int64(min(k.f.Rows, k.p.Slots))
 	}
 	return 1

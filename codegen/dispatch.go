@@ -34,7 +34,7 @@ func (e *emitter) dispatch(f *ir.Func, g *ir.Group, uses map[*ir.Value][]*ir.Op)
 	if d.Pipeline, err = e.pipeline(made{c, g.Call}); err != nil {
 		return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 	}
-	d.Cost.Predicted = e.predicted(&d, c, d.Cost, f.Rows, first)
+	d.Cost.Predicted = e.predicted(&d, c, d.Cost, rowsOf(f, g), first)
 	if f.Run < f.Rows && c.Rows == f.Rows {
 		if err := e.predictTiles(&d, c, f, g, outputs); err != nil {
 			return d, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)

@@ -63,7 +63,7 @@ func (q *inquiry) ask(ctx context.Context, sites []*site, works []plans.Cost) er
 	for i, s := range sites {
 		searches[i] = &search{site: s, work: works[i]}
 		for _, c := range s.asked() {
-			searches[i].left = append(searches[i].left, &rated{Candidate: c, rating: q.rating(c, s.f.Rows)})
+			searches[i].left = append(searches[i].left, &rated{Candidate: c, rating: q.rating(c, rowsOf(s.f, s.g))})
 		}
 		s.rated = nil
 	}

@@ -15,7 +15,7 @@ func (e *emitter) predictTimes() {
 		for j := range e.plan.Entries[i].Dispatches {
 			d := &e.plan.Entries[i].Dispatches[j]
 			early := d.Order.Early == ir.LoadsFirst
-			d.Cost.Predicted = strategy.Fitted(&strategy.Launch{Candidate: e.chosen[f.Groups[j]], Cost: &d.Cost, Rows: f.Rows,
+			d.Cost.Predicted = strategy.Fitted(&strategy.Launch{Candidate: e.chosen[f.Groups[j]], Cost: &d.Cost, Rows: rowsOf(f, f.Groups[j]),
 				Shared: e.plan.Pipelines[d.Pipeline].Shared, Matrix: e.onMatrices(d.Pipeline), Early: early}, e.t)
 			if row, ok := e.rowOf(f, f.Groups[j]); ok {
 				seconds := 1e-6 * row.Micros

@@ -60,7 +60,7 @@ func (e *emitter) seconds(entry, rows int) (float64, error) {
 		if err != nil {
 			return 0, fmt.Errorf("%s: %s: %w", f.Name, g.Name, err)
 		}
-		sum += e.predicted(d, e.chosen[g], c, f.Rows, d.Cost.Predicted.Stage > 0).Seconds()
+		sum += e.predicted(d, e.chosen[g], c, rowsOf(&f, g), d.Cost.Predicted.Stage > 0).Seconds()
 	}
 	return sum, nil
 }

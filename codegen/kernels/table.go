@@ -238,6 +238,18 @@ func sumsOf(s *Site, c *Candidate) string {
 	return c.Base()
 }
 
+// followParts are the ops with slots whose kernels follow those of steps with parts.
+var followParts = names("kvwrite attention")
+
+// FollowParts reports whether there are kernels for steps with parts for all ops of p that use slots.
+func FollowParts(t *target.Target, p *ir.Program) bool {
+	return !t.Processor() && !slices.ContainsFunc(p.Funcs, func(f *ir.Func) bool {
+		return slices.ContainsFunc(f.Ops(), func(op *ir.Op) bool {
+			return op.Kind.Slots != ir.Slotless && !slices.Contains(followParts, op.Kind.Name)
+		})
+	})
+}
+
 // Find returns the candidate of s that the call names, in its form, or nil. Names are unique at a site
 // (TestCandidatesHaveNames), and the first word of a kernel's name is its family.
 func Find(s *Site, call *ir.Call) *Candidate {

@@ -64,7 +64,7 @@ func (a attentionShape) key() string {
 	if a.sinks != nil {
 		key += " sinks"
 	}
-	return key + a.rows.Key()
+	return key + a.rows.PartKey() + a.rows.Key()
 }
 
 // attentionArgs are the arguments and constants of the kernels of attention.

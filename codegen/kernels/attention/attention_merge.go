@@ -20,6 +20,7 @@ func AttentionMergeCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 		return nil
 	}
 	headDim, heads := op.Attrs.Int("head_dim"), op.Attrs.Int("heads")
+	rows.Part = 0 // what dead rows have merged nobody reads
 	k := mergeKernel{op: op, result: result, rows: rows, gate: gate, wave: s.Target.Wave}
 	k.size = min(site.CeilDiv(headDim/2, k.wave)*k.wave, s.Target.Workgroup/k.wave*k.wave)
 	if len(op.Args) > 1 {

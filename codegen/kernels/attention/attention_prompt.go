@@ -36,7 +36,7 @@ func matchPrompt(s *site.Site, op *ir.Op) *promptAttention {
 		return nil
 	}
 	shape, ok := attentionOf(s, op, gate)
-	if !ok || s.Mixes() || shape.kv == ir.F32 {
+	if !ok || s.Mixes() && shape.rows.Part == 0 || shape.kv == ir.F32 {
 		return nil
 	}
 	k := &promptAttention{attentionShape: shape, op: op, result: result, splits: splits, partial: partial, fold: 1}
@@ -84,6 +84,7 @@ func (k *promptAttention) candidate(family string, rows int, tile, shape, form s
 		Shape:  fmt.Sprintf("fold %d tile %s%s", k.fold, shape, form),
 		Grid:   [3]int{k.heads / k.fold, k.tilesOf(rows), k.splits},
 		Grain:  k.grain(rows),
+		Parts:  k.rows.FollowsParts(k.grain(rows)),
 		Cover:  []plans.Cover{cover},
 	}, family, declare)
 }
@@ -107,7 +108,8 @@ type promptRun struct {
 	block, together kernel.Value // of splits: positions that one has or has not, rows whose splits are the same
 	row             kernel.Value // first of the tile
 	head            kernel.Value // first of the tile
-	lastRow         kernel.Value // of the step
+	stepLast        kernel.Value // last row of the step
+	lastRow         kernel.Value // of the step or, where that has parts, of the tile, that is live
 	end             kernel.Value // of the positions of the tile or, of those, of the split
 	all             kernel.Value // of the positions of the tile
 	base            cachedHead
@@ -125,6 +127,8 @@ func (k *promptAttention) declarePrompt(s *site.Signature) promptRun {
 // findTile finds the workgroup's tile, of so many rows of q; it has so many lanes, and units of 16 bytes of shared
 // memory. The kernel ends here if the step has none of the rows or what they see is beyond the cache. It returns the
 // position of the first row.
+//
+// Rows that are dead are as those that the step has not.
 func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int) (first kernel.Value) {
 	r.b = b
 	r.begin(b, r.of.attentionShape)
@@ -137,14 +141,21 @@ func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int) (fi
 		tile = b.Add(b.Mul(last(2), b.NumWorkgroups(1)), tile)
 	}
 	r.row, r.head = b.Mul(tile, queryRows), b.Mul(b.WorkgroupID(0), r.of.fold)
-	none := b.Ge(r.row, r.rows)
+	none, parts := b.Ge(r.row, r.rows), r.of.rows
+	if parts.Part > 0 {
+		none = b.Or(none, parts.Dead(b, r.slot.Load(kernel.U32, r.row)))
+	}
 	if r.of.tile != nil {
 		b.If(none, func() { r.clearTiles(lanes, queryRows) })
 	}
 	b.ReturnIf(none)
-	r.lastRow = b.Sub(r.rows, 1)
+	r.stepLast = b.Sub(r.rows, 1)
 	first = r.pos.Load(kernel.U32, r.row)
-	r.end = b.Add(r.pos.Load(kernel.U32, b.Min(b.Add(r.row, queryRows-1), r.lastRow)), 1)
+	lastPos := r.pos.Load(kernel.U32, b.Min(b.Add(r.row, queryRows-1), r.stepLast))
+	r.end, r.lastRow = b.Add(lastPos, 1), r.stepLast
+	if parts.Part > 0 { // dead rows have the position of the last live one
+		r.lastRow = b.Add(r.row, b.Sub(lastPos, first))
+	}
 	b.ReturnIf(b.Gt(r.end, r.ctx)) // beyond the cache
 	r.all = r.end
 	slot := r.slot.Load(kernel.U32, r.row)
@@ -162,7 +173,7 @@ func (r *promptRun) span(first kernel.Value, positions int) (begin kernel.Value)
 	}
 	splits := b.NumWorkgroups(2)
 	last := b.Sub(b.Mul(b.Add(b.Div(r.row, r.together), 1), r.together), 1)
-	most := b.Add(r.pos.Load(kernel.U32, b.Min(last, r.lastRow)), 1)
+	most := b.Add(r.pos.Load(kernel.U32, b.Min(last, r.stepLast)), 1)
 	round := b.Mul(splits, r.block)
 	length, from := most, kernel.Value{}
 	if r.of.window > 0 {

@@ -24,12 +24,13 @@ func AttentionTiledCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	if inLanes(s, shape) || !k.divide(s.Target) {
 		return nil
 	}
-	rows, heads := shape.rows.Max, shape.heads
+	rows, heads := shape.rows, shape.heads
 	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: k.key(),
-		Grid:   [3]int{heads, site.CeilDiv(rows, k.tileRows), 1},
+		Grid:   [3]int{heads, site.CeilDiv(rows.Max, k.tileRows), 1},
 		Grain:  k.tileRows,
-		Cover:  []plans.Cover{{Arg: "y", Dims: []int{rows, heads * k.headDim}, Tile: []int{k.tileRows, k.headDim}, Axis: []int{1, 0}}},
+		Parts:  rows.FollowsParts(k.tileRows),
+		Cover:  []plans.Cover{{Arg: "y", Dims: []int{rows.Max, heads * k.headDim}, Tile: []int{k.tileRows, k.headDim}, Axis: []int{1, 0}}},
 	}, "attention_tiled", k.kernel)}
 }
 
@@ -97,9 +98,17 @@ func (k *tiledKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 
 		r.head, r.row = b.WorkgroupID(0), b.Mul(b.WorkgroupID(1), k.tileRows)
 		rows := r.attentionArgs.rows
-		b.ReturnIf(b.Ge(r.row, rows))
+		none, parts := b.Ge(r.row, rows), k.attentionShape.rows
+		if parts.Part > 0 {
+			none = b.Or(none, parts.Dead(b, r.slot.Load(kernel.U32, r.row)))
+		}
+		b.ReturnIf(none)
 		r.lastRow = b.Sub(rows, 1)
-		end := b.Add(r.pos.Load(kernel.U32, b.Min(b.Add(r.row, k.tileRows-1), r.lastRow)), 1)
+		last := r.pos.Load(kernel.U32, b.Min(b.Add(r.row, k.tileRows-1), r.lastRow))
+		end := b.Add(last, 1)
+		if parts.Part > 0 { // dead rows have the position of the last live one
+			r.lastRow = b.Add(r.row, b.Sub(last, r.pos.Load(kernel.U32, r.row)))
+		}
 		b.ReturnIf(b.Gt(end, r.ctx)) // beyond the cache
 
 		r.team4, r.member = b.Shr(b.LocalID(), site.Log2(k.team)), b.And(b.LocalID(), k.team-1)
@@ -130,7 +139,7 @@ type tiledRun struct {
 	attentionArgs
 	b             *kernel.Builder
 	head          kernel.Value
-	row, lastRow  kernel.Value     // first row of the tile, last row of the step
+	row, lastRow  kernel.Value     // first row of the tile, last row of the step or, where that has parts, of the tile
 	team4, member kernel.Value     // the team, and the lane in it
 	query         *kernel.Array    // rows of the tile, times scale
 	cached        *kernel.Array    // positions of k, later of v

@@ -305,6 +305,9 @@ func (h *headsGroup) key() string {
 		key += " " + c.key()
 	}
 	key += h.kept.key()
+	if h.slot != nil {
+		key += h.rows.PartKey()
+	}
 	return fmt.Sprintf("%s side=%dx%d%s", key, h.side, h.down, h.rows.Key())
 }
 
@@ -347,7 +350,7 @@ func (h *headsGroup) candidate(s *site.Site) site.Candidate {
 	c := site.Candidate{
 		Kernel: h.key(),
 
-		Sequences: ir.ManySequences,
+		Sequences: ir.ManySequences, Parts: true,
 	}
 	firsts, n := h.firsts()
 	for i, ch := range h.chains {
@@ -410,6 +413,9 @@ func (h *headsGroup) kernel(s *site.Signature) func(b *kernel.Builder) {
 		}
 		if slot != nil {
 			k.part, k.within = slot.Load(kernel.U32, k.row), k.caches.within(b, k.at)
+			if h.rows.Part > 0 {
+				k.live = b.And(k.live, b.Not(h.rows.Dead(b, k.part)))
+			}
 			if k.caches.table != nil { // nobody follows the slot of a row that the step does not have
 				k.part = k.caches.part(b, b.Select(k.live, k.part, 0), k.at)
 			}

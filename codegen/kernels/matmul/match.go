@@ -113,8 +113,8 @@ func (m *match) readsRows() bool {
 	if m.half = t.DType == ir.F16; !m.half && t.DType != ir.F32 || len(t.Shape) != 2 {
 		return false
 	}
-	if t.Shape[0] == 1 {
-		m.rows, m.exact = 1, true
+	if rows := t.Shape[0]; rows != ir.T {
+		m.rows, m.exact = int(rows), true
 	}
 	return true
 }

@@ -37,7 +37,7 @@ func ElementwiseOps() []string {
 
 // copies has ops that copy elements, from elsewhere or rounded.
 var copies = map[string]func(s *site.Site, op *ir.Op) []site.Candidate{
-	"half": halfCandidates, "slice": sliceCandidates, "last_row": lastRowCandidates, "head_ids": headIDCandidates,
+	"half": halfCandidates, "slice": sliceCandidates, "last_row": lastRowCandidates, "take_rows": takeRowsCandidates, "head_ids": headIDCandidates,
 }
 
 // elements is how a kernel makes the result of an op: access by access.
@@ -260,6 +260,33 @@ func lastRowCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 			accesses.Each(b, func(i, n kernel.Value) {
 				last := b.Sub(rows.Load(kernel.U32, 0), 1)
 				y.Store(i, x.Load(kernel.U32.Vec(a.Vec), b.Add(b.Mul(last, n), i)))
+			})
+		}
+	})}
+}
+
+// takeRowsCandidates copies rows of a value of 32-bit elements.
+func takeRowsCandidates(s *site.Site, op *ir.Op) []site.Candidate {
+	width := 1
+	for _, d := range op.Result.Type.Shape[1:] {
+		width *= int(d)
+	}
+	if d := op.Result.Type.DType; d != ir.F32 && d != ir.I32 || width <= 0 {
+		return nil
+	}
+	a, count := site.AccessesOf(width, s.Target), op.Attrs.Int("count")
+	return []site.Candidate{site.Implement(site.Candidate{
+		Kernel: fmt.Sprintf("elementwise take_rows v=%d", a.Vec),
+		Grid:   a.Grid(count),
+		Cover:  a.Cover(count),
+	}, "take_rows", func(sig *site.Signature) func(b *kernel.Builder) {
+		x, rows, y, accesses := sig.Read("x", op.Args[0]), sig.Read("rows", op.Args[1]), sig.Write("y", op.Result), a.Declare(sig)
+		most := sig.U32("most", s.Func.Rows, 512, "rows of x")
+		return func(b *kernel.Builder) {
+			row := b.WorkgroupID(1)
+			from := b.Min(rows.Load(kernel.U32, row), b.Sub(most, 1))
+			accesses.Each(b, func(i, n kernel.Value) {
+				y.Store(b.Add(b.Mul(row, n), i), x.Load(kernel.U32.Vec(a.Vec), b.Add(b.Mul(from, n), i)))
 			})
 		}
 	})}

@@ -28,6 +28,8 @@ type Extent struct {
 	N   *ir.Value // step value with the rows of this step; nil when it is max, as it is when that is 1
 	// Run is how many of them may be of one sequence.
 	Run int
+	// Part is ir.Func.Part: runs begin at its multiples, and rows behind them are dead.
+	Part int
 	// Exact: each row has the bits that it has alone.
 	Exact bool
 }
@@ -47,7 +49,7 @@ func ExtentOf(s *Site, v *ir.Value) (Extent, bool) {
 	if s.Func.Rows == 1 && n != nil { // a step has one row at least
 		return Extent{Max: 1, Run: 1, Exact: true}, true
 	}
-	return Extent{Max: s.Func.Rows, N: n, Run: s.Func.Run, Exact: s.Func.Exact(v)}, n != nil
+	return Extent{Max: s.Func.Rows, N: n, Run: s.Func.Run, Part: s.Func.Part, Exact: s.Func.Exact(v)}, n != nil
 }
 
 // Tiled reports whether there is room for more rows than one sequence can have: kernels look at the rows of a run, and
@@ -61,6 +63,29 @@ func (e Extent) RunKey() string {
 	}
 	return fmt.Sprintf(" of=%d", e.Max)
 }
+
+// PartKey is the part of a module key of kernels that follow slots.
+func (e Extent) PartKey() string {
+	if e.Part == 0 {
+		return ""
+	}
+	return " parts"
+}
+
+// FollowsParts reports whether a kernel that takes the slot of the first of so many rows for that of all follows the
+// slots of a step with parts.
+func (e Extent) FollowsParts(rows int) bool { return e.Part > 0 && rows > 0 && e.Part%rows == 0 }
+
+// Dead reports in a kernel whether a row with that slot is of no sequence; false where all rows are of one.
+func (e Extent) Dead(b *kernel.Builder, slot kernel.Value) kernel.Value {
+	if e.Part == 0 {
+		return b.Bool(false)
+	}
+	return b.Eq(slot, uint32(noSlot))
+}
+
+// noSlot is ir.NoSlot as kernels load it.
+const noSlot = 1<<32 + ir.NoSlot
 
 // Key is the part of a module key that tells whether the kernel reads @n.
 func (e Extent) Key() string {
