@@ -31,7 +31,6 @@ type cutter struct {
 // that failed is left out: what its dispatches did not write may be anything.
 func (c *cutter) compare(ctx context.Context) error {
 	failed := map[string]bool{}
-	var narrow *plans.Entry // with parts
 	for _, r := range c.report.Results {
 		failed[r.Entry] = failed[r.Entry] || r.Difference != nil
 	}
@@ -48,10 +47,7 @@ func (c *cutter) compare(ctx context.Context) error {
 		if e.Part == 0 {
 			continue
 		}
-		if narrow == nil || e.Rows < narrow.Rows {
-			narrow = e
-		}
-		if err := c.compareParts(ctx, c.trial(e, c.rows(e)), narrow); err != nil {
+		if err := c.compareParts(ctx, c.trial(e, c.rows(e)), c.narrowest()); err != nil {
 			return fmt.Errorf("%s: %w", e.Name, err)
 		}
 	}

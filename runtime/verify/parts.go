@@ -99,3 +99,13 @@ func (c *cutter) compareParts(ctx context.Context, s trial, narrow *plans.Entry)
 	c.add(r)
 	return nil
 }
+
+// narrowest is the entry of the fewest rows that has parts.
+func (v *verifier) narrowest() (narrow *plans.Entry) {
+	for i := range v.plan.Entries {
+		if e := &v.plan.Entries[i]; e.Part > 0 && (narrow == nil || e.Rows < narrow.Rows) {
+			narrow = e
+		}
+	}
+	return narrow
+}

@@ -104,11 +104,8 @@ func (k *tiledKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		}
 		b.ReturnIf(none)
 		r.lastRow = b.Sub(rows, 1)
-		last := r.pos.Load(kernel.U32, b.Min(b.Add(r.row, k.tileRows-1), r.lastRow))
-		end := b.Add(last, 1)
-		if parts.Part > 0 { // dead rows have the position of the last live one
-			r.lastRow = b.Add(r.row, b.Sub(last, r.pos.Load(kernel.U32, r.row)))
-		}
+		// Dead rows see what the last live one sees.
+		end := b.Add(r.pos.Load(kernel.U32, b.Min(b.Add(r.row, k.tileRows-1), r.lastRow)), 1)
 		b.ReturnIf(b.Gt(end, r.ctx)) // beyond the cache
 
 		r.team4, r.member = b.Shr(b.LocalID(), site.Log2(k.team)), b.And(b.LocalID(), k.team-1)
@@ -139,7 +136,7 @@ type tiledRun struct {
 	attentionArgs
 	b             *kernel.Builder
 	head          kernel.Value
-	row, lastRow  kernel.Value     // first row of the tile, last row of the step or, where that has parts, of the tile
+	row, lastRow  kernel.Value     // first row of the tile, last row of the step
 	team4, member kernel.Value     // the team, and the lane in it
 	query         *kernel.Array    // rows of the tile, times scale
 	cached        *kernel.Array    // positions of k, later of v

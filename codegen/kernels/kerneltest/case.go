@@ -32,6 +32,7 @@ type Case struct {
 	N             int               // rows of the step; 0 for all
 	First         int               // rows of a longer step before those of this one: content is that of its later rows
 	RunRows       int               // of an exact step, rows of a sequence at most; 0 for all
+	Part          int               // rows of a part, see InParts; else 0
 	Pos           []int             // of the rows; the last counts on for the rows that lack one
 	Slot          []int             // of the rows; the last repeats
 	Exact         bool              // results are the oracle's to the bit
@@ -52,10 +53,14 @@ const poison = -777
 func (c Case) Parse(t testing.TB) *ir.Program {
 	t.Helper()
 	sequences, class, run := ir.OneSequence, ClassOf(c.Rows), c.Rows
+	part := ""
+	if c.Part > 0 {
+		class, part = ir.PromptStep, fmt.Sprint(" part=", c.Part)
+	}
 	if c.RunRows > 0 {
 		class, run = ir.ExactStep, c.RunRows
 	}
-	if class == ir.ExactStep || slices.ContainsFunc(c.Slot, func(s int) bool { return s != c.Slot[0] }) {
+	if class == ir.ExactStep || c.Part > 0 || slices.ContainsFunc(c.Slot, func(s int) bool { return s != c.Slot[0] }) {
 		sequences = ir.ManySequences
 	}
 	p, err := ir.Parse(fmt.Sprintf(`zir 1
@@ -66,12 +71,12 @@ step @pos : i32[T]
 step @slot : i32[T]
 step @n : i32[1]
 %s
-func "f" rows=%d sequences=%s run=%d class=%s {
+func "f" rows=%d sequences=%s run=%d class=%s%s {
   group "g" stage=0 waits=0 {
 %s
   }
 }
-`, c.Ctx, c.Slots, c.Globals, c.Rows, sequences, run, class, c.Group))
+`, c.Ctx, c.Slots, c.Globals, c.Rows, sequences, run, class, part, c.Group))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,6 +206,8 @@ func (c Case) FirstOf(t testing.TB, on *target.Target, launch Launcher) map[stri
 			if err != nil {
 				t.Fatal(err)
 			}
+			c.clearDead(v, got)
+			c.clearDead(v, want)
 			c.compare(t, k.Kernel, v, got, want)
 			if c.Exact && !bytes.Equal(got, want) {
 				t.Errorf("%s: %s differs from the oracle's", k.Kernel, Label(v))
