@@ -11,11 +11,11 @@ import (
 	"github.com/zincc-dev/zincc/passes"
 )
 
-// splitDelta splits a delta rule of many rows of one sequence into two dispatches: the first computes, for
+// splitDelta splits a delta rule of many rows of one sequence, or of few runs, into two dispatches: the first computes, for
 // all chunks at once, what needs no state; the second goes chunk by chunk.
 func splitDelta(p *ir.Program, t *target.Target) error {
 	for _, f := range p.Funcs {
-		if !strategy.Chunks(t, f.Rows) || p.Mixes(f) {
+		if !strategy.Chunks(t, f.Rows) || p.Mixes(f) && f.Part == 0 {
 			continue
 		}
 		b := ir.NewBuilder(f)
@@ -94,7 +94,11 @@ func chunked(b *ir.Builder, g *ir.Group, rule *ir.Op) (first, second *ir.Group, 
 		{Name: "v_heads", Value: int64(a.Int("v_heads"))}, {Name: "map", Value: a.Str("map")}}
 	more := append(slices.Clone(attrs), ir.Attr{Name: "scale", Value: a.Float("scale")}, ir.Attr{Name: "eps", Value: q.Attrs.Float("eps")})
 	first, second = &ir.Group{Name: g.Name + ".chunk"}, &ir.Group{Name: g.Name}
-	chunk, err := remake(b, g, first, "delta_chunk", more, q.Args[0], k.Args[0], rule.Args[3], rule.Args[4])
+	args := []*ir.Value{q.Args[0], k.Args[0], rule.Args[3], rule.Args[4]}
+	if b.Func.Part > 0 {
+		args = append(args, rule.Args[6])
+	}
+	chunk, err := remake(b, g, first, "delta_chunk", more, args...)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -191,11 +191,11 @@ var hybridOps = []*OpKind{
 	{
 		Name: "delta_chunk",
 		Doc: "the part of the gated delta rule that needs neither v nor the state, chunk by chunk (Yang et al. 2024, arXiv 2406.06484). A chunk is 8 rows, the first at a multiple of 8; the last " +
-			"chunk of a step may have fewer. c[r] = sum of g[i][h] from the chunk's first row to r; n(x) = sqrt(sum of x^2 + eps); K = k/n(k), Q = q/n(q). With L[r][i] = beta[r][h] * " +
+			"chunk of a step, or where that has parts of a run, which pos tells, may have fewer. c[r] = sum of g[i][h] from the chunk's first row to r; n(x) = sqrt(sum of x^2 + eps); K = k/n(k), Q = q/n(q). With L[r][i] = beta[r][h] * " +
 			"exp(c[r]-c[i]) * K[r].K[i] for i < r and B = inverse(1 + L) * diag(beta), y[r][h] is 20 numbers: for i < 8, E[r][i] = exp(c[last]-c[r]) / n(k[r]) * B[r][i]; for i < 8, " +
 			"F[r][i] = scale * sum over j <= r of exp(c[r]-c[j]) * Q[r].K[j] * B[j][i], 0 for i > r; p[r] = exp(c[r]) / n(k[r]); w[r] = scale * exp(c[r]) / n(q[r]); f = exp(c[last]); 0",
-		Params: []string{"q", "k", "g", "beta"},
-		Slots:  OneSlot,
+		Params: []string{"q", "k", "g", "beta", "pos"}, Optional: 1,
+		Slots: OneSlot,
 		Attrs: []AttrSpec{intAttr("head_dim"), intAttr("k_heads"), intAttr("v_heads"), stringAttr("map"), floatAttr("scale"),
 			floatAttr("eps")},
 		Flops: chunkFlops,
@@ -213,12 +213,15 @@ var hybridOps = []*OpKind{
 			if heads := MakeType(F32, rows, vh); !g.Equal(heads) || !beta.Equal(heads) {
 				return Type{}, fmt.Errorf("g %s and beta %s do not fit %d heads", g, beta, vh)
 			}
+			if len(op.Args) > 4 && !op.Args[4].Type.Equal(MakeType(I32, rows)) {
+				return Type{}, fmt.Errorf("pos %s does not fit q %s", op.Args[4].Type, q)
+			}
 			return MakeType(F32, rows, vh*DeltaChunkWidth), nil
 		},
 	},
 	{
 		Name: "deltanet_chunked",
-		Doc: "deltanet for rows of one slot, chunk by chunk; E, F, p, w and f are those of delta_chunk: D[i] = v[i][h] - p[i] * S k[i] " +
+		Doc: "deltanet for runs of one slot each, chunk by chunk; E, F, p, w and f are those of delta_chunk: D[i] = v[i][h] - p[i] * S k[i] " +
 			"(S before the chunk); y[r][h] = w[r] * S q[r] + sum over i of F[r][i] * D[i]; then S = f * S + sum over r and i of E[r][i] * D[i] k[r]^T",
 		Params: []string{"q", "k", "v", "chunk", "state", "pos", "slot"},
 		Slots:  OneSlot,

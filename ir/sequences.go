@@ -44,7 +44,7 @@ type SlotUse uint8
 const (
 	Slotless SlotUse = iota // nothing: a row's sequence does not matter
 	RowSlot                 // each row reads or writes its own sequence's cache or state
-	OneSlot                 // all rows of a step are taken as one sequence
+	OneSlot                 // all rows of a step, or of each of its runs, are taken as one sequence
 )
 
 // UsesSlots reports whether an op of g looks at the slots of the step's rows.

@@ -151,8 +151,11 @@ func verifyGroup(p *Program, f *Func, g *Group, globals map[*Value]bool, defined
 		if err := checkPages(p, op); err != nil {
 			return err
 		}
-		if op.Kind.Slots == OneSlot && p.Mixes(f) {
+		if op.Kind.Slots == OneSlot && p.Mixes(f) && f.Part == 0 {
 			return fmt.Errorf("%s takes rows of one sequence, the function's may be of many", op.Kind.Name)
+		}
+		if op.Kind.Name == "delta_chunk" && (len(op.Args) > 4) != (f.Part > 0) {
+			return fmt.Errorf("delta_chunk looks at positions only, and always, where steps have parts")
 		}
 		if n := op.Attrs.Int("count"); op.Kind.Name == "take_rows" && (f.Part == 0 || n != f.Heads()) {
 			return fmt.Errorf("take_rows of %d rows where parts of %d rows have %d", n, f.Part, f.Heads())

@@ -239,7 +239,7 @@ func sumsOf(s *Site, c *Candidate) string {
 }
 
 // followParts are the ops with slots whose kernels follow those of steps with parts.
-var followParts = names("kvwrite attention")
+var followParts = names("kvwrite attention conv1d conv_write deltanet")
 
 // FollowParts reports whether there are kernels for steps with parts for all ops of p that use slots.
 func FollowParts(t *target.Target, p *ir.Program) bool {

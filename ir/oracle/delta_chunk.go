@@ -20,11 +20,15 @@ func deltaChunks(c *call) error {
 	a, rows := c.op.Attrs, c.rows(0)
 	d, keys, heads, keyHead := a.Int("head_dim"), a.Int("k_heads"), a.Int("v_heads"), keyHeads(a)
 	q, k, g, beta, y := c.arg(0), c.arg(1), c.arg(2), c.arg(3), c.result()
+	var pos []int32
+	if len(c.op.Args) > 4 {
+		pos = asInts(c.arg(4))
+	}
 	c.parallel(heads, 4*d*ir.DeltaChunk*rows, func(_, lo, hi int) {
 		for h := lo; h < hi; h++ {
 			for first := 0; first < rows; first += ir.DeltaChunk {
 				p := deltaProducts{scale: a.Float("scale")}
-				for r := first; r < min(first+ir.DeltaChunk, rows); r++ {
+				for r := first; r < first+liveInChunk(pos, first, rows); r++ {
 					key := (r*keys + keyHead(h)) * d
 					p.add(q[key:][:d], k[key:][:d], float64(g[r*heads+h]), float64(beta[r*heads+h]), a.Float("eps"))
 				}
@@ -35,6 +39,16 @@ func deltaChunks(c *call) error {
 		}
 	})
 	return nil
+}
+
+// liveInChunk is how many rows of a step the chunk from row first on has; pos, if it is not nil, tells which of them are
+// dead.
+func liveInChunk(pos []int32, first, rows int) int {
+	n := min(ir.DeltaChunk, rows-first)
+	if pos != nil {
+		n = int(pos[first+n-1]-pos[first]) + 1
+	}
+	return n
 }
 
 // deltaProducts is a chunk of a head, row by row.
@@ -110,20 +124,20 @@ func deltanetChunked(c *call) error {
 	if err != nil {
 		return err
 	}
-	for r := range rows {
-		if slot[r] != slot[0] || r > 0 && pos[r] == 0 {
-			return fmt.Errorf("row %d does not follow the rows before it in slot %d", r, slot[0])
-		}
+	runs, err := c.runs(pos[:rows], slot[:rows])
+	if err != nil {
+		return err
 	}
 	q, k, v, chunk, y := c.arg(0), c.arg(1), c.arg(2), c.arg(3), c.result()
-	c.parallel(heads, 6*d*d*rows, func(_, lo, hi int) {
-		for h := lo; h < hi; h++ {
-			s := state[(int(slot[0])*heads+h)*d*d:][:d*d]
-			if pos[0] == 0 {
+	c.parallel(len(runs)*heads, 6*d*d*rows, func(_, lo, hi int) {
+		for i := lo; i < hi; i++ {
+			h, begin, end := i%heads, runs[i/heads][0], runs[i/heads][1]
+			s := state[(int(slot[begin])*heads+h)*d*d:][:d*d]
+			if pos[begin] == 0 {
 				clear(s)
 			}
-			for first := 0; first < rows; first += ir.DeltaChunk {
-				live := min(ir.DeltaChunk, rows-first)
+			for first := begin; first < end; first += ir.DeltaChunk {
+				live := min(ir.DeltaChunk, end-first)
 				var qs, ks, changes, says, numbers [ir.DeltaChunk][]float32 // by row: matrices and numbers of delta_chunk
 				for r := range live {
 					key := ((first+r)*keys + keyHead(h)) * d
@@ -157,4 +171,20 @@ func deltanetChunked(c *call) error {
 		}
 	})
 	return nil
+}
+
+// runs returns where the runs of a step's rows begin and end: one, unless the step has parts.
+func (c *call) runs(pos, slot []int32) (list [][2]int, err error) {
+	for r := range slot {
+		switch {
+		case c.parts && slot[r] == ir.NoSlot:
+		case len(list) == 0 || c.parts && slot[r] != slot[r-1]:
+			list = append(list, [2]int{r, r + 1})
+		case slot[r] != slot[r-1] || pos[r] == 0:
+			return nil, fmt.Errorf("row %d does not follow the rows before it in slot %d", r, slot[r-1])
+		default:
+			list[len(list)-1][1]++
+		}
+	}
+	return list, nil
 }

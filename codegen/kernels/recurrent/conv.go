@@ -39,6 +39,7 @@ type convArgs struct {
 	pos, slot       *kernel.Buffer // slot is nil if there is one only
 	bias            *kernel.Buffer // nil if there is none
 	alone           bool           // the step has one row
+	rows            site.Extent    // of which some may be dead; zero where none are
 	width, depth    kernel.Value   // channels; rows of the ring
 	cut             cutArgs        // of x
 	by              *kernel.Buffer // what x is multiplied with, or nil
@@ -207,13 +208,24 @@ func (c *convArgs) inRows(b *kernel.Builder, y *kernel.Buffer, a site.AccessArgs
 			}
 		}, func() {
 			b.ForRolled(first, b.Min(b.Add(first, rows), bound), 1, func(row kernel.Value) {
-				b.ForRolled(0, 4, 1, func(e kernel.Value) {
-					channel := b.Add(b.Mul(i, 4), e)
-					y.Store(b.Add(b.Mul(row, c.width), channel), c.at(b, row, channel))
+				c.unlessDead(b, row, func() {
+					b.ForRolled(0, 4, 1, func(e kernel.Value) {
+						channel := b.Add(b.Mul(i, 4), e)
+						y.Store(b.Add(b.Mul(row, c.width), channel), c.at(b, row, channel))
+					})
 				})
 			})
 		})
 	})
+}
+
+// unlessDead computes a row, if that has a slot.
+func (c *convArgs) unlessDead(b *kernel.Builder, row kernel.Value, compute func()) {
+	if c.rows.Part == 0 {
+		compute()
+		return
+	}
+	b.If(b.Not(c.rows.Dead(b, c.slotOf(b, row))), compute)
 }
 
 // conv1dCandidates compute an element a lane, or several of several rows.
@@ -242,7 +254,7 @@ func conv1dCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	if len(op.Args) > 5 {
 		key = " bias" + key
 	}
-	key = in.key(op.Args[0]) + key
+	key = in.key(op.Args[0]) + rows.PartKey() + key
 	cover := a.Cover(rows.Max)
 	cover[0].Tile[0] = each
 	return []site.Candidate{site.Implement(site.Candidate{
@@ -250,10 +262,10 @@ func conv1dCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 		Grid:   a.Grid(site.CeilDiv(rows.Max, each)),
 		Cover:  cover,
 
-		Sequences: ir.ManySequences,
+		Sequences: ir.ManySequences, Parts: true,
 	}, "conv1d", func(s *site.Signature) func(b *kernel.Builder) {
 		extent := rows.Declare(s)
-		args := &convArgs{convKernel: k,
+		args := &convArgs{convKernel: k, rows: rows,
 			x: s.Read("x", in.x), weight: s.Read("weight", op.Args[1]), ring: s.Read("ring", op.Args[2]),
 			pos: s.Read("pos", op.Args[3]), slot: s.Read("slot", op.Args[4]), depth: declareDepth(s, op.Args[2]), cut: in.declareCut(s, "x", op.Args[0])}
 		if len(op.Args) > 5 {
@@ -268,7 +280,9 @@ func conv1dCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 			}
 			accesses.Each(b, func(i, n kernel.Value) {
 				args.width = n
-				b.If(b.Lt(row, bound), func() { y.Store(b.Add(b.Mul(row, n), i), args.at(b, row, i)) })
+				b.If(b.Lt(row, bound), func() {
+					args.unlessDead(b, row, func() { y.Store(b.Add(b.Mul(row, n), i), args.at(b, row, i)) })
+				})
 			})
 		}
 	})}
@@ -301,11 +315,11 @@ func convWriteCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	cover := a.Cover(rows.Max)[0]
 	cover.Arg, cover.Tile[0] = "ring", each
 	return []site.Candidate{site.Implement(site.Candidate{
-		Kernel: fmt.Sprintf("conv write v=%d rows=%d%s%s", a.Vec, each, in.key(op.Args[0]), rows.Key()),
+		Kernel: fmt.Sprintf("conv write v=%d rows=%d%s%s%s", a.Vec, each, in.key(op.Args[0]), rows.PartKey(), rows.Key()),
 		Grid:   a.Grid(site.CeilDiv(rows.Max, each)),
 		Cover:  []plans.Cover{cover},
 
-		Sequences: ir.ManySequences,
+		Sequences: ir.ManySequences, Parts: true,
 	}, "conv_write", func(s *site.Signature) func(b *kernel.Builder) {
 		extent, x, pos, slot := rows.Declare(s), s.Read("x", in.x), s.Read("pos", op.Args[2]), s.Read("slot", op.Args[3])
 		depth, ring, accesses := declareDepth(s, ring), s.Write("ring", ring), a.Declare(s)
@@ -320,7 +334,11 @@ func convWriteCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 					at := slot.Load(kernel.U32, in)
 					again := b.And(b.Lt(later, bound), b.Eq(slot.Load(kernel.U32, b.Min(later, b.Sub(bound, 1))), at))
 					to = append(to, b.Add(b.Mul(at, depth), b.Mod(pos.Load(kernel.U32, in), depth)))
-					kept = append(kept, b.And(b.Lt(row, bound), b.Not(again)))
+					keep := b.And(b.Lt(row, bound), b.Not(again))
+					if rows.Part > 0 {
+						keep = b.And(keep, b.Not(rows.Dead(b, at)))
+					}
+					kept = append(kept, keep)
 				}
 				for j := range each {
 					row := b.Add(b.Mul(b.WorkgroupID(1), each), j)

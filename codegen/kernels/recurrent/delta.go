@@ -67,7 +67,8 @@ type deltaGroup struct {
 	keys    int // heads of q and k
 	heads   int // heads of v
 	run     int // neighbours among the value heads that share a key head
-	mixes   bool
+	wave    int
+	mixes   bool // rows may be of several sequences, without parts
 	asks    bool // for what it will load, before it waits for the dispatch before
 }
 
@@ -84,7 +85,7 @@ func matchDelta(s *site.Site, op *ir.Op) *deltaGroup {
 	if a.Str("map") == "div" {
 		g.run = g.heads / g.keys
 	}
-	g.mixes = s.Mixes()
+	g.wave, g.mixes = s.Target.Wave, s.Mixes() && s.Func.Part == 0
 	m := &groupMatch{site: s, used: map[*ir.Op]bool{g.delta: true}}
 	if !g.matchInputs(m) || !g.matchAround(m) || !m.whole(g.result()) {
 		return nil
@@ -373,7 +374,7 @@ func (k *deltaKernel) sharedBytes() int {
 // units would idle, and not if its norm needs all of its columns.
 func (k *deltaKernel) fits(s *site.Site) bool {
 	t := s.Target
-	if k.mixes && k.rows.Run > deltaBlock {
+	if k.mixes && k.rows.Run > deltaBlock || k.rows.Part > 0 && (k.wide || k.conv != nil || k.write != nil) {
 		return false
 	}
 	if k.headDim%deltaUnit != 0 || k.headDim > deltaMax || k.parts > 1 && (k.gated != nil || k.heads*k.parts > t.Units || k.width()%(2*deltaUnit) != 0) {
@@ -390,6 +391,7 @@ func (k *deltaKernel) key() string {
 	if k.mixes {
 		whole += " runs" + k.rows.RunKey()
 	}
+	whole += runsKey(k.rows, k.wave)
 	if k.wide {
 		whole += " lanes"
 	}
@@ -411,7 +413,8 @@ func (k *deltaKernel) candidate() site.Candidate {
 		Shape:  fmt.Sprintf("%d parts", k.parts),
 		Early:  k.asks || k.every > 0,
 		Room:   k.room,
-		Grid:   [3]int{k.heads * k.parts, k.runs(), 1},
+		Parts:  k.rows.FollowsParts(ir.DeltaChunk),
+		Grid:   [3]int{k.heads * k.parts, k.runs() * partsOf(k.rows), 1},
 		Cover: []plans.Cover{
 			k.cover("y", k.rows.Max, []int{k.heads * k.headDim}, []int{k.width()}),
 			k.cover("state", k.runs(), []int{k.heads * k.headDim, k.headDim}, []int{k.width(), k.headDim}),
@@ -432,6 +435,12 @@ func (k *deltaKernel) candidate() site.Candidate {
 // cover says that a workgroup writes its rows of an output, of each a tile of the first of dims.
 func (k *deltaKernel) cover(arg string, rows int, dims, tile []int) plans.Cover {
 	c := plans.Cover{Arg: arg, Dims: []int{rows}, Tile: []int{rows / k.runs()}, Axis: []int{1}}
+	if k.rows.Part > 0 {
+		c.Tile[0] = tileOf(k.rows)
+		if arg == "state" {
+			c.Dims[0], c.Tile[0] = partsOf(k.rows), 1
+		}
+	}
 	if k.every > 0 { // every so many rows
 		c.Dims, c.Tile, c.Axis = []int{rows / k.every, k.every}, []int{rows / k.every, 1}, []int{-1, 1}
 	}

@@ -100,7 +100,7 @@ func (k *deltaChunkKernel) key() string {
 	if k.sigmoid != nil {
 		key += " sigmoid"
 	}
-	return key + k.rows.Key()
+	return key + k.rows.PartKey() + k.rows.Key()
 }
 
 // steps returns from which value heads a key head's are apart: value head i of it is
@@ -120,6 +120,7 @@ func (k *deltaChunkKernel) candidate() site.Candidate {
 	}
 	return site.Implement(site.Candidate{
 		Kernel: k.key(),
+		Parts:  k.rows.FollowsParts(ir.DeltaChunk),
 		Grid:   [3]int{site.CeilDiv(k.rows.Max, ir.DeltaChunk), k.keys, 1},
 		Cover:  []plans.Cover{cover},
 	}, "delta_chunk", k.kernel)
@@ -140,6 +141,9 @@ func (k *deltaChunkKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	}
 	r.scale = s.F32("scale", k.op.Attrs.Float("scale"), 1, "factor of q")
 	r.eps = s.F32("eps", k.op.Attrs.Float("eps"), 1e-6, "added to the sum of squares of q and k")
+	if k.rows.Part > 0 {
+		r.pos = s.Read("pos", k.op.Args[4])
+	}
 	return func(b *kernel.Builder) {
 		r.b = b
 		n := extent.Load(b)
@@ -151,6 +155,10 @@ func (k *deltaChunkKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.live = n
 		b.ReturnIf(b.Ge(r.first, n))
 		r.live = b.Min(b.Sub(n, r.first), ir.DeltaChunk)
+		if k.rows.Part > 0 { // dead rows have the position of the one before
+			at := func(row kernel.Value) kernel.Value { return r.pos.Load(kernel.U32, row) }
+			r.live = b.Add(b.Sub(at(b.Sub(b.Add(r.first, r.live), 1)), at(r.first)), 1)
+		}
 		r.multiply()
 		mine := b.Lt(b.LocalID(), k.each()*ir.DeltaChunk)
 		b.If(mine, r.prepare)
@@ -164,6 +172,7 @@ type deltaChunkRun struct {
 	*deltaChunkKernel
 	b                 *kernel.Builder
 	q, k, y           *kernel.Buffer
+	pos               *kernel.Buffer // nil without parts
 	scales            deltaScales
 	heads             kernel.Value
 	keyStep, headStep kernel.Value

@@ -75,7 +75,7 @@ func (k *deltaChunkedKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.begin()
 		r.loadState()
 		r.start()
-		b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
+		b.ForRolled(r.begins(), r.n, ir.DeltaChunk, r.chunk)
 		r.storeState()
 	}
 }
@@ -129,7 +129,7 @@ func (r *deltaChunkedRun) eachState(do func(c, p int, at kernel.Value)) {
 // loadState loads the state, which is 0 before position 0.
 func (r *deltaChunkedRun) loadState() {
 	b := r.b
-	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, 0), 0), 4)
+	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, r.begins()), 0), 4)
 	r.eachState(func(c, _ int, at kernel.Value) {
 		r.state[c] = append(r.state[c], b.Var(lane.F32x4, b.Select(begun, r.stateBuffer.Load(lane.F32x4, at), 0)))
 	})
@@ -151,20 +151,20 @@ func (r *deltaChunkedRun) start() {
 	}
 	if r.copies {
 		for i := range copiedChunks - 1 {
-			r.copy(b.U32(uint32(i * ir.DeltaChunk)))
+			r.copy(r.rowAt(i * ir.DeltaChunk))
 		}
 	}
 	r.fetchedChunk = b.Var(lane.F32x4, b.Splat(b.F32(0), 4))
 	for g := range r.fetchedV {
 		r.fetchedV[g] = b.Var(kernel.F32, 0)
 	}
-	r.fetch(b.U32(0))
+	r.fetch(r.rowAt(0))
 	r.keepVectors(b.U32(0))
 	r.keepNumbers(b.U32(0), r.fetchedChunk.Get())
 	for g := range r.v {
 		r.v[g] = b.Var(kernel.F32, r.fetchedV[g].Get())
 	}
-	r.fetch(b.U32(ir.DeltaChunk))
+	r.fetch(r.rowAt(ir.DeltaChunk))
 	r.arrive()
 	b.Barrier()
 	for i := range r.keyRows {

@@ -89,7 +89,7 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			return
 		}
 		b.For(0, r.rows, k.block(), func(first kernel.Value) {
-			if k.mixes {
+			if k.mixes || k.rows.Part > 0 {
 				first = b.Add(r.row, first)
 			}
 			r.tokensFrom(first, func() {})
@@ -113,6 +113,11 @@ func (r *deltaRun) findHead() {
 // findRows finds the rows of this workgroup, and ends it if there are none.
 func (r *deltaRun) findRows() {
 	b, slots, n := r.b, r.slots, r.rows
+	if of := r.deltaKernel.rows; of.Part > 0 {
+		run := findRun(b, of, r.wave, n, b.WorkgroupID(1), r.pos, slots)
+		r.row, r.slot, r.rows, r.last = run.first, run.slot, b.Sub(run.end, run.first), b.Sub(run.end, 1)
+		return
+	}
 	if r.runs() == 1 {
 		r.row, r.slot, r.last = b.U32(0), b.U32(0), b.Sub(n, 1)
 		if slots != nil {

@@ -16,6 +16,7 @@ type chunkedRule struct {
 	chunkOp
 	run   int // neighbours among the value heads that share a key head
 	parts int // workgroups of a head
+	wave  int
 }
 
 func (k *chunkedRule) match(s *site.Site, op *ir.Op) bool {
@@ -23,7 +24,7 @@ func (k *chunkedRule) match(s *site.Site, op *ir.Op) bool {
 	if m == nil {
 		return false
 	}
-	k.run = 1
+	k.run, k.wave = 1, s.Target.Wave
 	if k.op.Attrs.Str("map") == "div" {
 		k.run = k.heads / k.keys
 	}
@@ -45,12 +46,13 @@ func (k *chunkedRule) candidate(family, words, shape string, kernel site.Kernel)
 		key += " slots"
 	}
 	return site.Implement(site.Candidate{
-		Kernel: key + words + k.rows.Key(),
+		Kernel: key + words + runsKey(k.rows, k.wave) + k.rows.Key(),
 		Shape:  fmt.Sprintf("%d parts%s", k.parts, shape),
-		Grid:   [3]int{k.heads * k.parts, 1, 1},
+		Parts:  k.rows.FollowsParts(ir.DeltaChunk),
+		Grid:   [3]int{k.heads * k.parts, partsOf(k.rows), 1},
 		Cover: []plans.Cover{
-			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{k.rows.Max, k.width()}, Axis: []int{1, 0}},
-			{Arg: "state", Dims: []int{1, k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
+			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{tileOf(k.rows), k.width()}, Axis: []int{1, 0}},
+			{Arg: "state", Dims: []int{partsOf(k.rows), k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
 		},
 	}, family, kernel)
 }
@@ -64,7 +66,8 @@ type chunkedArgs struct {
 	slotBuffer   *kernel.Buffer // nil if there is one only
 	stateBuffer  *kernel.Buffer
 	y            *kernel.Buffer
-	n, last      kernel.Value // rows of the step, and the last one
+	first        kernel.Value // of the rows; void if that is 0
+	n, last      kernel.Value // where the rows end, and the last one
 	heads        kernel.Value
 	keys, run    kernel.Value // key heads; value heads side by side with the same one
 	slot         kernel.Value
@@ -100,10 +103,31 @@ func (a *chunkedArgs) find(k *chunkedRule) {
 		a.from[i] = b.Add(a.from[i], b.Mul(head, k.headDim))
 	}
 	a.from[2] = b.Add(a.from[2], k.part(b, group))
+	if k.rows.Part > 0 {
+		r := findRun(b, k.rows, k.wave, a.n, b.WorkgroupID(1), a.pos, a.slotBuffer)
+		a.first, a.n, a.last, a.slot = r.first, r.end, b.Sub(r.end, 1), r.slot
+		return
+	}
 	a.last, a.slot = b.Sub(a.n, 1), b.U32(0)
 	if a.slotBuffer != nil {
 		a.slot = a.slotBuffer.Load(kernel.U32, 0)
 	}
+}
+
+// begins is the first row of the workgroup.
+func (a *chunkedArgs) begins() kernel.Operand {
+	if a.first == (kernel.Value{}) {
+		return 0
+	}
+	return a.first
+}
+
+// rowAt returns row i of those of the workgroup.
+func (a *chunkedArgs) rowAt(i int) kernel.Value {
+	if a.first == (kernel.Value{}) {
+		return a.b.U32(uint32(i))
+	}
+	return a.b.Add(a.first, i)
 }
 
 // part is the first column of a workgroup in its head.

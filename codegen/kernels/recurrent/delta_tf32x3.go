@@ -72,11 +72,11 @@ func (k *deltaTF32x3Kernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.begin()
 		r.loadState()
 		for i := range copiedChunks - 1 {
-			r.copy(b.U32(uint32(i * ir.DeltaChunk)))
+			r.copy(r.rowAt(i * ir.DeltaChunk))
 		}
 		b.CopyWait(copiedChunks - 2)
 		b.Barrier()
-		b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
+		b.ForRolled(r.begins(), r.n, ir.DeltaChunk, r.chunk)
 		r.storeState()
 	}
 }
@@ -152,7 +152,7 @@ func (r *deltaTF32x3Run) eachState(do func(block, i int, at kernel.Value)) {
 // loadState loads the state, which is 0 before position 0.
 func (r *deltaTF32x3Run) loadState() {
 	b := r.b
-	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, 0), 0), 4)
+	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, r.begins()), 0), 4)
 	for range 2 * r.blocks() {
 		r.state = append(r.state, b.Var(fragment.TF32Sum, b.MatFill(fragment.TF32Sum, 0)))
 	}
