@@ -241,8 +241,15 @@ func sumsOf(s *Site, c *Candidate) string {
 // followParts are the ops with slots whose kernels follow those of steps with parts.
 var followParts = names("kvwrite attention conv1d conv_write deltanet")
 
+// followPartsOnCUDA are those that were compared with the oracle there.
+var followPartsOnCUDA = names("kvwrite attention")
+
 // FollowParts reports whether there are kernels for steps with parts for all ops of p that use slots.
 func FollowParts(t *target.Target, p *ir.Program) bool {
+	followParts := followParts
+	if t.CUDA > 0 {
+		followParts = followPartsOnCUDA
+	}
 	return !t.Processor() && !slices.ContainsFunc(p.Funcs, func(f *ir.Func) bool {
 		return slices.ContainsFunc(f.Ops(), func(op *ir.Op) bool {
 			return op.Kind.Slots != ir.Slotless && !slices.Contains(followParts, op.Kind.Name)
