@@ -11,8 +11,8 @@ import (
 	"github.com/zincc-dev/zincc/passes"
 )
 
-// splitDelta splits a delta rule of many rows of one sequence, or of few runs, into two dispatches: the first computes, for
-// all chunks at once, what needs no state; the second goes chunk by chunk.
+// splitDelta splits a delta rule of many rows of one sequence, or of few runs, into two dispatches: the first computes,
+// for all chunks at once, what needs no state; the second goes chunk by chunk.
 func splitDelta(p *ir.Program, t *target.Target) error {
 	for _, f := range p.Funcs {
 		if !strategy.Chunks(t, f.Rows) || p.Mixes(f) && f.Part == 0 {

@@ -29,8 +29,8 @@ Floats may differ by what another order of additions explains (in proportion to 
 largest value of the row or head and the square root of the reduction's length), cached
 f16 also by one unit in the last place and q8_0 by one code, integers not at all. Nothing else may have been
 written. Last, the replay of the whole entry must give the same bytes, prompts cut at multiples of
-their entry's grain the same bits in caches, states and logits as one step, and decode entries of
-all widths the same bits for the same tokens.
+their entry's grain the same bits in caches, states and logits as one step, as must prompts in a
+step with others, and decode entries of all widths the same bits for the same tokens.
 
 The result is the first dispatch that differs, with entry, call site, kernel, element
 and both numbers, and exit code 1. For a large model, bound the work:

@@ -41,8 +41,8 @@ func deltaChunks(c *call) error {
 	return nil
 }
 
-// liveInChunk is how many rows of a step the chunk from row first on has; pos, if it is not nil, tells which of them are
-// dead.
+// liveInChunk is how many rows of a step the chunk from row first on has; pos, if it is not nil, tells which of them
+// are dead.
 func liveInChunk(pos []int32, first, rows int) int {
 	n := min(ir.DeltaChunk, rows-first)
 	if pos != nil {
