@@ -286,7 +286,7 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 		}
 		g.decisions(out, served.Names[0], stats)
 		for _, e := range stats.Entries {
-			for name, x := range map[string]float64{"step_seconds_total": e.Time.Seconds(), "steps_total": float64(e.Steps), "step_rows_total": float64(e.Rows)} {
+			for name, x := range map[string]float64{"step_seconds_total": e.Time.Seconds(), "steps_total": float64(e.Steps), "step_rows_total": float64(e.Rows), "step_prompts_total": float64(e.Prompts)} {
 				desc := prometheus.NewDesc("zincrun_"+name, "Of steps, by entry.", []string{modelLabel, "entry"}, nil)
 				out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, x, served.Names[0], e.Name)
 			}

@@ -321,11 +321,12 @@ type loadJSON struct {
 }
 
 type entryJSON struct {
-	Name  string  `json:"name"`
-	Steps int64   `json:"steps"`
-	Rows  int64   `json:"rows"`
-	MS    float64 `json:"ms"`    // of all steps together
-	Ratio float64 `json:"ratio"` // measured to predicted
+	Name    string  `json:"name"`
+	Steps   int64   `json:"steps"`
+	Rows    int64   `json:"rows"`
+	Prompts int64   `json:"prompts"` // of which rows were read, counted in each step
+	MS      float64 `json:"ms"`      // of all steps together
+	Ratio   float64 `json:"ratio"`   // measured to predicted
 }
 
 // handleLoad says how many requests are being answered, as vLLM does, and what each model does.
@@ -367,7 +368,7 @@ func handleLoad(c *call) error {
 			l.Slots = append(l.Slots, slotOf(s))
 		}
 		for _, e := range st.Entries {
-			l.Entries = append(l.Entries, entryJSON{e.Name, e.Steps, e.Rows, ms(e.Time), e.Ratio})
+			l.Entries = append(l.Entries, entryJSON{e.Name, e.Steps, e.Rows, e.Prompts, ms(e.Time), e.Ratio})
 		}
 	})
 	return c.reply(reply)

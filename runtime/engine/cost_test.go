@@ -18,7 +18,7 @@ func TestCover(t *testing.T) {
 	for i := range plan.Entries {
 		list = append(list, &plan.Entries[i])
 	}
-	c := newCosts(plan)
+	c := newCosts(plan, nil)
 	check := func(n, rows int, ms float64) {
 		t.Helper()
 		entry, took := c.cover(list, n, 0)
@@ -43,7 +43,7 @@ func TestCover(t *testing.T) {
 	if entry, _ := c.cover(list, 1, 0); entry.Rows != 1 {
 		t.Errorf("long behind that, one sequence has steps of %d rows, want 1", entry.Rows)
 	}
-	c = newCosts(plan)
+	c = newCosts(plan, nil)
 	for range 100 { // wide steps take longer than predicted
 		c.measured(list[2], 0, 64, 1, 40*time.Millisecond)
 	}
@@ -51,7 +51,7 @@ func TestCover(t *testing.T) {
 	for i := range plan.Entries {
 		plan.Entries[i].Dispatches = nil
 	}
-	c = newCosts(plan)
+	c = newCosts(plan, nil)
 	check(3, 8, 0) // nothing is predicted: one step
 	check(9, 64, 0)
 }
@@ -68,7 +68,7 @@ func TestFull(t *testing.T) {
 	for i := range plan.Entries {
 		list = append(list, &plan.Entries[i])
 	}
-	c := newCosts(plan)
+	c := newCosts(plan, nil)
 	for _, x := range []struct {
 		n    int
 		host float64 // ms
@@ -89,7 +89,7 @@ func TestFull(t *testing.T) {
 	for i := range plan.Entries {
 		plan.Entries[i].Dispatches = nil
 	}
-	if e := newCosts(plan).full(list, 9, 0, 0); e != nil {
+	if e := newCosts(plan, nil).full(list, 9, 0, 0); e != nil {
 		t.Errorf("steps of %d rows by turns, of which nothing is known", e.Rows)
 	}
 }

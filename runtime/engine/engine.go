@@ -11,6 +11,9 @@
 // same bits as without any cache. What was generated behind it is read again as a part of the prompt, since decode
 // entries write other last bits than those of prompts. Another slot's rows are copied on the device.
 //
+// Of wide entries that are alike any may read any rows that begin at a multiple of their grain, also those of several
+// prompts: they give them the same bits. So which one does, and how many rows a step has, depends on load and time.
+//
 // Models with recurrent state go on only where a state is kept: at the last cut within Request.Turn, where a second
 // prompt parts from a first, and every 4,096 positions. Models whose layers see a window, with caches in pages, go on
 // where a slot still has the pages that the next row sees: where its prompt ended, and where that parted from others.
@@ -117,7 +120,7 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 	if e.prompts, err = newPrompts(plan, o.ITL); err != nil {
 		return nil, err
 	}
-	e.costs, e.tree = newCosts(plan), newTree(plan, e.prompts, o.Watch)
+	e.costs, e.tree = newCosts(plan, e.prompts.alike), newTree(plan, e.prompts, o.Watch)
 	e.turns, e.decided, e.waits = turns{}, zeros[int64](reuses), zeros[int64](promptWaits)
 	e.chosen = zeros[int64](choices)
 	e.kept = newKept(o, plan, exec, e.prompts)

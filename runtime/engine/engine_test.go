@@ -123,6 +123,12 @@ func testLoad(t *testing.T, pages bool, slots, requests [2]int) (preempted int64
 		if rings {
 			addRings(p)
 		}
+		if parts := rapid.IntRange(0, 3).Draw(rt, "parts"); parts > 1 {
+			toParts(p)
+			for i := range p.Entries { // without parts entries may be alike, too
+				p.Entries[i].Part *= parts - 2
+			}
+		}
 		if pages {
 			page := rapid.SampledFrom([]int{64, 128}).Draw(rt, "page")
 			each := ir.PagesOf(ctx, page)

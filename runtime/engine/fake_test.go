@@ -122,6 +122,19 @@ func toPagesOf(p *plans.Plan, page, pages int) {
 // fakeGrain is the grain of wide entries for prompts.
 const fakeGrain = 32
 
+// fakePart is the rows of a part.
+const fakePart = 64
+
+// toParts has a plan's steps of prompts of fakePart rows and more take those of several.
+func toParts(p *plans.Plan) *plans.Plan {
+	for i := range p.Entries {
+		if e := &p.Entries[i]; e.Kind == "prefill" && e.Rows >= fakePart {
+			e.Part, e.Class = fakePart, ir.AlikeStep.String()
+		}
+	}
+	return p
+}
+
 // fakeRow is the bytes of a row of a cache, and of a state.
 const fakeRow = 16
 
@@ -231,7 +244,7 @@ func (x *fake) run(l runtime.Launch) error {
 	if l.Part == runtime.Choice {
 		return x.choose(e)
 	}
-	took := e.Predict(deepest).Seconds() * float64(times) * x.slow
+	took := x.seconds(e, deepest, n) * float64(times) * x.slow
 	took *= 1 + x.jitter*float64(x.rand.Uint64()>>11)/(1<<53)
 	if now := time.Now(); x.busy.Before(now) {
 		x.busy = now
@@ -257,17 +270,61 @@ func (x *fake) run(l runtime.Launch) error {
 	return nil
 }
 
+// seconds is how long a step takes: of entries that are alike as much more than the next narrower one as it has more
+// rows.
+func (x *fake) seconds(e *plans.Entry, depth, rows int) float64 {
+	took := e.Predict(depth).Seconds()
+	var below *plans.Entry
+	for i := range x.plan.Entries {
+		if o := &x.plan.Entries[i]; o.Alike() && o.Rows < e.Rows && (below == nil || o.Rows > below.Rows) {
+			below = o
+		}
+	}
+	if !e.Alike() || below == nil {
+		return took
+	}
+	less := below.Predict(depth).Seconds()
+	return less + (took-less)*float64(max(0, rows-below.Rows))/float64(e.Rows-below.Rows)
+}
+
 // logitsOf computes the logits of a step.
 func (x *fake) logitsOf(e *plans.Entry) error {
-	v := len(x.plan.Vocab.Tokens)
+	heads := make([]int32, len(x.Rows)) // rows that have logits
+	switch {
+	case e.Part > 0:
+		heads = x.Heads
+	case e.Kind == "prefill":
+		heads = []int32{int32(len(x.Rows) - 1)}
+	default:
+		for r := range heads {
+			heads[r] = int32(r)
+		}
+	}
+	if len(heads) > e.Heads() {
+		return fmt.Errorf("%s: logits of %d rows", e.Name, len(heads))
+	}
+	begin := 0 // of the run
 	for r, at := range x.Rows {
 		class := uint64(0)
 		if e.Kind == "prefill" {
-			if !x.alike {
-				class = classOf(e, int(x.Rows[0].Pos), r, len(x.Rows))
+			if e.Part > 0 && r%e.Part == 0 && r > 0 && at.Slot != x.Rows[r-1].Slot {
+				if begin = r; slices.ContainsFunc(x.Rows[:r], func(o step.Row) bool { return o.Slot == at.Slot && at.Slot != ir.NoSlot }) {
+					return fmt.Errorf("%s: slot %d has two runs", e.Name, at.Slot)
+				}
 			}
-			if at.Slot != x.Rows[0].Slot || at.Pos != x.Rows[0].Pos+int32(r) {
+			first := x.Rows[begin]
+			if e.Part > 0 && at.Slot == ir.NoSlot && r < len(x.Rows)-1 && r%e.Part > 0 {
+				continue // a dead row
+			}
+			if at.Slot != first.Slot || at.Slot == ir.NoSlot || at.Pos != first.Pos+int32(r-begin) || begin > 0 && int(first.Pos)%e.Grain > 0 {
 				return fmt.Errorf("%s: row %d is of slot %d at %d", e.Name, r, at.Slot, at.Pos)
+			}
+			if !x.alike {
+				end := r + 1
+				for end < len(x.Rows) && x.Rows[end].Slot == at.Slot {
+					end++
+				}
+				class = classOf(e, int(first.Pos), r-begin, end-begin)
 			}
 		}
 		saw, err := x.window(int(at.Slot), int(at.Pos), int(at.Pos))
@@ -280,27 +337,35 @@ func (x *fake) logitsOf(e *plans.Entry) error {
 		if err := x.put(int(at.Slot), int(at.Pos), row{at.Token, class}); err != nil {
 			return fmt.Errorf("%s, row %d: %w", e.Name, r, err)
 		}
-		if e.Kind == "decode" || r == len(x.Rows)-1 {
-			out := r
-			if e.Kind == "prefill" {
-				out = 0
-			}
-			logits := x.floats[e.Logits][out*v:][:v]
-			if err := x.logits(int(at.Slot), int(at.Pos), logits); err != nil {
-				return fmt.Errorf("%s, row %d: %w", e.Name, r, err)
-			}
-			if e.Candidates != "" {
-				ir.Candidates(logits, x.ints[e.Candidates][out*ir.CandidateRow:][:ir.CandidateRow])
+		for out, head := range heads {
+			if int(head) == r {
+				if err := x.head(e, out, int(at.Slot), int(at.Pos)); err != nil {
+					return fmt.Errorf("%s, row %d: %w", e.Name, r, err)
+				}
 			}
 		}
 	}
 	return nil
 }
 
-// classOf is how row r of a step of a prompt that begins at pos is computed: as its whole grain, or with what else
-// there is of that, and where the step begins.
+// head computes the logits of a row.
+func (x *fake) head(e *plans.Entry, out, slot, pos int) error {
+	v := len(x.plan.Vocab.Tokens)
+	logits := x.floats[e.Logits][out*v:][:v]
+	err := x.logits(slot, pos, logits)
+	if e.Candidates != "" {
+		ir.Candidates(logits, x.ints[e.Candidates][out*ir.CandidateRow:][:ir.CandidateRow])
+	}
+	return err
+}
+
+// classOf is how row r of a prompt's run in a step is computed, which begins at pos: as its whole grain, or with what
+// else there is of that, and where the run begins. Entries that are alike make no difference.
 func classOf(e *plans.Entry, pos, r, rows int) uint64 {
 	class := uint64(e.Rows) << 32
+	if e.Alike() {
+		class = 1 << 31
+	}
 	switch {
 	case e.Grain == 0 || pos%e.Grain > 0:
 		return class + uint64(pos)

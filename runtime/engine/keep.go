@@ -113,22 +113,31 @@ func (k *kept) names(p *prompts, owner string, prompt []int32) []string {
 // hasPiece says whether a piece is kept, or has nothing that could be.
 func (k *kept) hasPiece(name string) bool { return k.bare || k.Has(name) }
 
+// restorable says whether the next piece of a prompt, or its tail, is kept.
+func (e *Engine) restorable(s *seq) bool {
+	i, cut := slices.BinarySearch(e.prompts.cuts, len(s.slot.tokens))
+	if e.kept == nil || !s.exact || s.req.NoCache || !cut {
+		return false
+	}
+	if e.kept.tails {
+		return s.to > 0
+	}
+	return i < len(s.names) && e.prompts.cuts[i+1] < len(s.req.Prompt) && e.kept.Has(s.names[i])
+}
+
 // restore takes the next piece of a prompt from what is kept, or its tail, and says whether it did, or has found
 // another place to go on from.
 func (e *Engine) restore(s *seq) (took time.Duration, ok bool, err error) {
-	began, pos := time.Now(), len(s.slot.tokens)
-	i, cut := slices.BinarySearch(e.prompts.cuts, pos)
-	switch {
-	case e.kept == nil || !s.exact || s.req.NoCache || !cut:
-		return 0, false, nil
-	case e.kept.tails && s.to > 0:
-		e.tell(time.Hour) // a disk may take long
-		err = e.toTail(s, i)
-		return time.Since(began), true, err
-	case e.kept.tails || i >= len(s.names) || e.prompts.cuts[i+1] >= len(s.req.Prompt) || !e.kept.Has(s.names[i]):
+	if !e.restorable(s) {
 		return 0, false, nil
 	}
-	e.tell(time.Hour)
+	began, pos := time.Now(), len(s.slot.tokens)
+	i, _ := slices.BinarySearch(e.prompts.cuts, pos)
+	e.tell(time.Hour) // a disk may take long
+	if e.kept.tails {
+		err = e.toTail(s, i)
+		return time.Since(began), true, err
+	}
 	e.readOn(s, i)
 	if ok, err = e.takePiece(s, i); !ok || err != nil {
 		return 0, false, err

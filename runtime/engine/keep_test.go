@@ -608,7 +608,8 @@ func (k *uncertainKeeper) Read(name string, bytes int64) []byte {
 // of it. Each answer is the one that its request gets alone.
 func TestKeptConversations(t *testing.T) {
 	lost := 0
-	for seed, k := range kinds {
+	for seed := range 2 * len(kinds) {
+		k, parts := kinds[seed/2], seed%2 > 0
 		bubble(t, func(t *testing.T) {
 			rounds, talks := 4, 12
 			if testing.Short() {
@@ -617,6 +618,9 @@ func TestKeptConversations(t *testing.T) {
 			p := kindPlan(3, k.recurrent, k.rings, false)
 			if k.pages {
 				toPagesOf(p, 64, 1+2*1024/64)
+			}
+			if parts {
+				toParts(p)
 			}
 			r := rand.New(rand.NewPCG(uint64(seed), 42))
 			kept := &uncertainKeeper{Keeper: keep.Of(keep.NewMemory(40_000), nil, "plan")}

@@ -185,31 +185,23 @@ func (e *Engine) step() error {
 	if e.guided != nil {
 		return e.follow()
 	}
-	e.spent = 0
-	for _, s := range e.running {
-		for !s.ended && s.slot != nil && s.reading() {
-			if ready, err := e.start(s); err != nil {
-				return err
-			} else if !ready {
-				break
-			}
-			entry, n := e.prompts.step(len(s.slot.tokens), e.stop(s), s.exact)
-			if e.spent > 0 && !e.fits(s, entry, n) {
-				e.waitFor()
-				return e.decodeAll()
-			}
-			s.waitsFor = ""
-			took, ok, err := e.restore(s)
-			if err == nil && !ok {
-				took, err = e.prefill(s, entry, n)
-			}
-			if err != nil {
-				return err
-			}
-			e.spent += took
+	for e.spent = 0; ; {
+		r, err := e.nextRuns()
+		if err != nil {
+			return err
 		}
+		if r == nil || len(r.rows) == 0 {
+			if r != nil {
+				e.waitFor()
+			}
+			return e.decodeAll()
+		}
+		took, err := e.readRuns(r)
+		if err != nil {
+			return err
+		}
+		e.spent += took
 	}
-	return e.decodeAll()
 }
 
 // meanwhile is what the host does while the device runs what hardly takes longer than that: readers wake and take their
@@ -230,20 +222,27 @@ func (e *Engine) tell(next time.Duration) {
 // aim is the part of the bound that steps are planned for: what they take beside, as a rule, has the rest.
 const aim = 0.95
 
-// fits says whether a step of a prompt and the next tokens of all others fit the bound, which counts from the last
-// token of the one that has waited for longest. If nobody waits for a token, prompts have one step and no more.
+// fits says whether a step of a prompt and the next tokens of all others fit the bound.
 func (e *Engine) fits(s *seq, entry *plans.Entry, n int) bool {
+	return e.costs.most(entry, len(s.slot.tokens)) <= e.left(len(s.slot.tokens)+n == len(s.req.Prompt))
+}
+
+// left is how long steps of prompts may take before the next token of the one that has waited for longest is due; ends
+// says that the first token of another is chosen, too. If nobody waits for a token, prompts have one step and no more.
+func (e *Engine) left(ends bool) time.Duration {
 	decoding := e.decodable()
 	if len(decoding) == 0 {
-		return false
+		if e.spent > 0 {
+			return -1
+		}
+		return 2 * e.o.ITL
 	}
 	_, decode := e.costs.cover(e.prompts.decode, len(decoding), depth(decoding))
-	took := sinceLast(decoding) + e.costs.most(entry, len(s.slot.tokens)) + decode
 	host := seconds(e.host.most())
-	if len(s.slot.tokens)+n == len(s.req.Prompt) {
-		took += host // its first token is chosen
+	if ends {
+		host *= 2
 	}
-	return took+host <= e.planned()
+	return e.planned() - sinceLast(decoding) - decode - host
 }
 
 // planned is the time between two tokens that steps are planned for.

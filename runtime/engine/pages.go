@@ -72,7 +72,7 @@ func (e *Engine) room(s *seq, l *slot) bool {
 func (e *Engine) newPages() *cache.Pages {
 	ahead := e.stride()
 	for _, piece := range e.prompts.pieces {
-		ahead = max(ahead, piece.widest.Rows)
+		ahead = max(ahead, e.prompts.most(piece.widest))
 	}
 	var groups [ir.PageGroups]cache.Group
 	for i := range groups {

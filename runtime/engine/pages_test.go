@@ -162,27 +162,35 @@ func (b *book) known(owner string, prompt []int32) int {
 	return most
 }
 
-// TestConversations has a few users hold 1,000 conversations: new ones behind system prompts that all owners have,
-// forks of earlier ones, also of another owner's, and further turns, in a pool that is too small for what runs at
-// once. Each answer is the one that its request gets alone; nothing is found that the owner has not sent before; in
-// the end the pool has all pages that slots do not hold. -short has a quarter of them.
+// TestConversations has a few users hold 1,000 conversations, half as many where steps have parts: new ones behind
+// system prompts that all owners have, forks of earlier ones, also of another owner's, and further turns, in a pool
+// that is too small for what runs at once. Each answer is the one that its request gets alone; nothing is found that
+// the owner has not sent before; in the end the pool has all pages that slots do not hold. -short has a quarter of
+// them.
 func TestConversations(t *testing.T) {
 	preempted := int64(0) // in all kinds: how many are varies with the order in which the users' requests come
-	for _, k := range kinds {
+	for i := range 2 * len(kinds) {
+		k, parts := kinds[i/2], i%2 > 0
 		if !k.pages {
 			continue
 		}
 		bubble(t, func(t *testing.T) {
 			const ctx, slots, users = 512, 8, 10
 			talks := 1000
+			if parts {
+				talks /= 2
+			}
 			if testing.Short() {
-				talks = 250
+				talks /= 4
 			}
 			p := fakePlan(slots, ctx, k.recurrent)
 			if k.rings {
 				addRings(p)
 			}
 			toPagesOf(p, 64, 1+2*ctx/64)
+			if parts {
+				toParts(p)
+			}
 			x := newFake(p)
 			x.overlaps = true
 			var o engine.Options

@@ -205,15 +205,18 @@ func (e *Engine) grow(s *seq, from, pos int) {
 	for range cuts {
 		e.tree.Extend(l.index, r.Prompt, e.now())
 	}
-	if len(cuts) == 0 || !e.recurrent || e.tree.HasState(l.index) {
+	if !e.recurrent || len(cuts) == 0 || e.tree.HasState(l.index) || !e.keepsState(s, before, pos) {
 		return
 	}
-	turn := !e.o.ReuseAnswers && pos == e.prompts.cutBefore(min(r.Turn, len(r.Prompt)-1))
-	if turn || pos == s.parts || pos/every > before/every {
-		if state := e.save(l, pos); state != nil {
-			e.tree.Keep(l.index, state, e.now())
-		}
+	if state := e.save(l, pos); state != nil {
+		e.tree.Keep(l.index, state, e.now())
 	}
+}
+
+// keepsState says whether the recurrent state of a prompt is kept at a cut, behind another that the last step passed.
+func (e *Engine) keepsState(s *seq, before, cut int) bool {
+	turn := !e.o.ReuseAnswers && cut == e.prompts.cutBefore(min(s.req.Turn, len(s.req.Prompt)-1))
+	return turn || cut == s.parts || cut/every > before/every
 }
 
 // turned notes that a prompt has been read behind its turn: with Options.ReuseAnswers a later request goes on there, or

@@ -83,9 +83,14 @@ func TestSharedPrompt(t *testing.T) {
 // TestSharedAtOnce: of several prompts that come at once what all begin with is computed once, by recurrent models
 // twice.
 func TestSharedAtOnce(t *testing.T) {
-	for _, k := range kinds {
+	for i := range 2 * len(kinds) {
+		k, parts := kinds[i/2], i%2 > 0
 		bubble(t, func(t *testing.T) {
-			p := kindPlan(8, k.recurrent, k.rings, k.pages)
+			p, shared := kindPlan(8, k.recurrent, k.rings, k.pages), 512
+			if parts { // a step has room for another prompt beside one
+				toParts(p)
+				shared = 128
+			}
 			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{})
 			if err != nil {
 				t.Fatal(err)
@@ -95,7 +100,7 @@ func TestSharedAtOnce(t *testing.T) {
 			found := make([]int, 8)
 			for i := range found {
 				wait.Go(func() {
-					r := engine.Request{Prompt: slices.Concat(prompt(1, 520), prompt(2+i, 20)), Max: 5, TopLogprobs: -1, IgnoreEOG: true}
+					r := engine.Request{Prompt: slices.Concat(prompt(1, shared+8), prompt(2+i, 20)), Max: 5, TopLogprobs: -1, IgnoreEOG: true}
 					got, none := ask(context.Background(), e, r), alone(p, engine.Options{}, false, r)
 					if found[i] = got.done.Usage.Cached; got.text != none.text {
 						t.Errorf("%q, alone %q", got.text, none.text)
@@ -104,8 +109,8 @@ func TestSharedAtOnce(t *testing.T) {
 			}
 			wait.Wait()
 			slices.Sort(found)
-			if none := slices.Index(found, 512); none < 1 || none > 2 || none == 2 && !k.recurrent {
-				t.Errorf("%s: %d tokens are found", k.name, found)
+			if none := slices.Index(found, shared); none < 1 || none > 2 || none == 2 && !k.recurrent {
+				t.Errorf("%s, parts %t: %d tokens are found", k.name, parts, found)
 			}
 		})
 	}
@@ -176,11 +181,15 @@ func TestLongPromptsKeepStates(t *testing.T) {
 // else has pages. Some wait, some find what others have read, and idle slots lose what they hold. In the end no page is
 // lost: a request of the whole context finds all of them.
 func TestPool(t *testing.T) {
-	for _, recurrent := range []bool{false, true} {
+	for i := range 4 {
+		recurrent, parts := i%2 > 0, i/2 > 0
 		bubble(t, func(t *testing.T) {
 			const ctx, slots = 1024, 12
 			p := fakePlan(slots, ctx, recurrent)
 			toPages(p, 1+3*ctx/fakePage)
+			if parts {
+				toParts(p)
+			}
 			x := newFake(p)
 			o := engine.Options{Queue: 100}
 			if !recurrent { // prompts are cut within pieces, too

@@ -15,14 +15,21 @@ import (
 type prompts struct {
 	entries []*plans.Entry // prefill and decode, by rows
 	decode  []*plans.Entry // by rows
+	alike   []*plans.Entry // those that are, by rows
+	part    int            // steps of these end a run of a prompt at a multiple of it, or where the prompt ends
+	several bool           // they take runs of several prompts
 	pieces  []piece        // of the context
 	cuts    []int          // where prompts can go on that begin alike, ascending; the last one is the context
 	costs   []float64      // seconds that a prompt takes up to each cut, as predicted
 }
 
-// piece is a part of the context that a step of an entry reads, unless the prompt ends there. Then the narrowest entry
+// piece is a part of the context that steps of an entry read, unless the prompt ends there. Then the narrowest entry
 // that reaches its end reads the rest. A prompt that ends behind, or whose rest takes the piece's entry, too, can also
 // go on at the cuts within: there the entry's grain lets a step begin.
+//
+// Of entries that are alike the narrowest stands for all of them, and how many rows of a prompt a step has is chosen as
+// it comes. Their pieces are as long as they serve, but those of recurrent models, which go on at their ends. Where
+// they have parts, only what is shorter than one has a narrow entry: a part of a step that others are in takes less.
 type piece struct {
 	begin, end int
 	widest     *plans.Entry
@@ -66,6 +73,13 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 	if len(prefill) == 0 {
 		prefill = []*plans.Entry{decode}
 	}
+	prefill = slices.DeleteFunc(prefill, func(e *plans.Entry) bool {
+		if alike(e) {
+			p.alike = append(p.alike, e)
+		}
+		return alike(e) && e != p.alike[0]
+	})
+	p.setPart()
 	alone := plan.StopsInStep() && itl >= Unhurried
 	for pos := 0; pos < plan.Header.Ctx; {
 		best := prefill[0]
@@ -79,11 +93,26 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 				best = e
 			}
 		}
-		p.pieces = append(p.pieces, piece{begin: pos, end: min(pos+best.Run, plan.Header.Ctx), widest: best})
-		pos += best.Run
+		end := min(pos+best.Run, plan.Header.Ctx)
+		if last := len(p.pieces) - 1; last >= 0 && alike(best) && !plan.Memory.Recurrent() && p.pieces[last].widest == best {
+			p.pieces[last].end = end
+		} else {
+			p.pieces = append(p.pieces, piece{begin: pos, end: end, widest: best})
+		}
+		pos = end
 	}
 	p.cut(plan)
 	return p, nil
+}
+
+// setPart sets the rows of a part, also of entries that are alike and have none.
+func (p *prompts) setPart() {
+	p.several = true
+	p.part = 1
+	for _, e := range p.alike {
+		p.several = p.several && e.Part > 0
+		p.part = lcm(p.part, cmp.Or(e.Part, (cell+e.Grain-1)/e.Grain*e.Grain))
+	}
 }
 
 // cut sets the cuts of all pieces, at their begin and within. Those within begin a page where caches lie in pages, so
@@ -97,18 +126,22 @@ func (p *prompts) cut(plan *plans.Plan) {
 	spent := 0.0
 	for i := range p.pieces {
 		q := &p.pieces[i]
-		p.cuts, p.costs = append(p.cuts, q.begin), append(p.costs, spent)
-		took := cmp.Or(q.widest.Predict(q.begin).Seconds(), unpredicted*float64(q.widest.Run))
+		each := 0 // nowhere within
 		if g := q.widest.Grain; g > 0 && q.begin%g == 0 && !plan.Memory.Recurrent() && p.narrowest(q, q.begin, q.end) == q.widest {
-			each := lcm(g, page)
+			each = lcm(g, page)
 			each *= (cell + each - 1) / each
-			for pos := (q.begin/each + 1) * each; pos < q.end; pos += each {
-				q.cuts = true
-				p.cuts = append(p.cuts, pos)
-				p.costs = append(p.costs, spent+took*float64(pos-q.begin)/float64(q.widest.Run))
-			}
 		}
-		spent += took
+		for pos := q.begin; pos < q.end; {
+			p.cuts, p.costs = append(p.cuts, pos), append(p.costs, spent)
+			next := q.end
+			if each > 0 {
+				next = min((pos/each+1)*each, q.end)
+			}
+			q.cuts = q.cuts || pos > q.begin
+			took := cmp.Or(q.widest.Predict(pos).Seconds(), unpredicted*float64(q.widest.Run))
+			spent += took * float64(next-pos) / float64(q.widest.Run)
+			pos = next
+		}
 	}
 	p.cuts, p.costs = append(p.cuts, plan.Header.Ctx), append(p.costs, spent)
 }
@@ -160,6 +193,9 @@ func (p *prompts) last(n int) int { return p.cutBefore(min(p.shared(n), n-1)) }
 // narrowest is the narrowest entry of a piece that reaches from a position to where the prompt, or the piece, ends.
 func (p *prompts) narrowest(q *piece, pos, end int) *plans.Entry {
 	for _, e := range p.entries {
+		if alike(q.widest) && p.several && e.Rows >= p.part {
+			break
+		}
 		if e.Rows <= q.widest.Rows && e.Reach >= end-pos {
 			return e
 		}
@@ -167,16 +203,25 @@ func (p *prompts) narrowest(q *piece, pos, end int) *plans.Entry {
 	return q.widest
 }
 
+// most is how many rows of a sequence a step has for which an entry stands, at most.
+func (p *prompts) most(e *plans.Entry) int {
+	if alike(e) {
+		e = p.alike[len(p.alike)-1]
+	}
+	return e.Run
+}
+
 // step returns the entry and rows of the next step of a prompt from pos on, up to end at most. If the prompt is to have
-// the bits of one that began at position 0, pos is a cut of it, or where such a step has ended.
+// the bits of one that began at position 0, pos is a cut of it, or where such a step has ended. An entry that is alike
+// stands for all of them, and the step may have fewer rows.
 func (p *prompts) step(pos, end int, exact bool) (*plans.Entry, int) {
 	i := p.pieceAt(pos)
 	q := &p.pieces[i]
 	switch {
 	case !exact:
 		e := p.narrowest(q, pos, end)
-		return e, min(end-pos, e.Run)
-	case !q.cuts || !p.wide(q, end):
+		return e, min(end-pos, p.most(e))
+	case !q.cuts && !alike(q.widest) || !p.wide(q, end):
 		end = min(end, q.end)
 		e := p.narrowest(q, pos, end)
 		return e, min(end-pos, e.Run)
@@ -184,10 +229,10 @@ func (p *prompts) step(pos, end int, exact bool) (*plans.Entry, int) {
 	to := min(end, q.end)
 	for i++; to < end && i < len(p.pieces); i++ { // on into pieces of the same entry
 		next := &p.pieces[i]
-		if next.widest != q.widest || !next.cuts || !p.wide(next, end) {
+		if next.widest != q.widest || !next.cuts && !alike(q.widest) || !p.wide(next, end) {
 			break
 		}
 		to = min(end, next.end)
 	}
-	return q.widest, min(to-pos, q.widest.Run)
+	return q.widest, min(to-pos, p.most(q.widest))
 }

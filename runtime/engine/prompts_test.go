@@ -243,7 +243,7 @@ func TestFits(t *testing.T) {
 			took time.Duration
 		}{{48, decode + prefill + host + waited}, {100, decode + prefill + 2*host + waited}} {
 			for over, want := range []bool{true, false} { // planned is 0.95 of the bound
-				e := &Engine{loop: loop{running: []*seq{reading, answering}, prompts: p, costs: newCosts(plan), host: average{mean: host.Seconds()}}}
+				e := &Engine{loop: loop{running: []*seq{reading, answering}, prompts: p, costs: newCosts(plan, nil), host: average{mean: host.Seconds()}}}
 				e.o.ITL = time.Duration(float64(c.took)/aim) + 1
 				for e.planned() > c.took {
 					e.o.ITL--
@@ -257,7 +257,7 @@ func TestFits(t *testing.T) {
 				}
 			}
 		}
-		if (&Engine{loop: loop{running: []*seq{reading}, prompts: p, costs: newCosts(plan)}}).fits(reading, p.entries[1], 48) {
+		if (&Engine{loop: loop{running: []*seq{reading}, prompts: p, costs: newCosts(plan, nil)}}).fits(reading, p.entries[1], 48) {
 			t.Error("nobody waits, and a step behind another fits")
 		}
 	})

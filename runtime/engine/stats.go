@@ -69,11 +69,12 @@ type SlotStats struct {
 
 // EntryStats counts and times the steps of an entry.
 type EntryStats struct {
-	Name  string
-	Steps int64
-	Rows  int64         // of all steps together
-	Time  time.Duration // of all steps together
-	Ratio float64       // measured to predicted, of the last steps; 0 where nothing is predicted
+	Name    string
+	Steps   int64
+	Rows    int64         // of all steps together
+	Prompts int64         // of which these rows are, where steps read prompts: counted in each step
+	Time    time.Duration // of all steps together
+	Ratio   float64       // measured to predicted, of the last steps; 0 where nothing is predicted
 }
 
 func newStats(plan *plans.Plan, exec runtime.Executor) Stats {
@@ -160,7 +161,7 @@ func (e *Engine) publish() {
 		if k.steps == 0 {
 			continue
 		}
-		st := EntryStats{Name: entry.Name, Steps: k.steps, Rows: k.rows, Time: time.Duration(k.total * float64(time.Second))}
+		st := EntryStats{Name: entry.Name, Steps: k.steps, Rows: k.rows, Prompts: k.prompts, Time: time.Duration(k.total * float64(time.Second))}
 		if k.last > 0 {
 			st.Ratio = k.ratio.mean
 		}

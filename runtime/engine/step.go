@@ -43,38 +43,68 @@ func (e *Engine) launch(entry *plans.Entry, depth, times int) (time.Duration, er
 	return took, err
 }
 
-// prefill takes a step of a prompt, and the first token of the answer behind the last one.
-func (e *Engine) prefill(s *seq, entry *plans.Entry, n int) (time.Duration, error) {
-	l := s.slot
-	pos := len(l.tokens)
+// readRuns takes a step of prompts, or the next part of the only one from what is kept.
+func (e *Engine) readRuns(r *runs) (time.Duration, error) {
+	for _, s := range r.seqs {
+		s.waitsFor = ""
+	}
+	if len(r.seqs) == 1 {
+		if took, ok, err := e.restore(r.seqs[0]); ok || err != nil {
+			return took, err
+		}
+	}
+	return e.prefill(r)
+}
+
+// prefill takes a step of prompts, and the first token of each answer behind the last one.
+func (e *Engine) prefill(r *runs) (time.Duration, error) {
 	e.block.Reset()
-	for i, t := range s.req.Prompt[pos : pos+n] {
-		e.block.Add(t, pos+i, l.index)
+	if r.entry.Part > 0 {
+		e.block.Heads = make([]int32, r.entry.Heads())
 	}
-	if entry.Part > 0 {
-		e.block.Heads = []int32{int32(n - 1)}
+	for i, s := range r.seqs {
+		if i > 0 {
+			e.block.Pad(r.entry.Part)
+		}
+		pos := len(s.slot.tokens)
+		for k, t := range s.req.Prompt[pos : pos+r.rows[i]] {
+			e.block.Add(t, pos+k, s.slot.index)
+		}
+		if r.entry.Part > 0 {
+			e.block.Heads[i] = int32(len(e.block.Rows) - 1)
+		}
 	}
-	took, err := e.launch(entry, pos, 1)
+	took, err := e.launch(r.entry, r.depth, 1)
 	if err != nil {
 		return 0, err
 	}
-	e.fed(s, n)
-	e.read += int64(n)
-	if s.req.Reading != nil && len(s.answer) == 0 {
-		s.req.Reading(pos + n)
+	k := e.costs[r.entry]
+	k.prompts += int64(len(r.seqs))
+	k.rows -= int64(len(e.block.Rows)) // dead ones do not count
+	var ended []*seq
+	var heads []int
+	for i, s := range r.seqs {
+		n := r.rows[i]
+		e.fed(s, n)
+		e.read += int64(n)
+		k.rows += int64(n)
+		if s.req.Reading != nil && len(s.answer) == 0 {
+			s.req.Reading(len(s.slot.tokens))
+		}
+		switch {
+		case s.reading() || len(s.answer) > 0: // of one that was put back what comes next is known
+		case s.req.Max == 0:
+			e.finish(s, Length, nil)
+		case r.entry.Kind == "decode":
+			ended, heads = append(ended, s), append(heads, n-1)
+		default:
+			ended, heads = append(ended, s), append(heads, i)
+		}
 	}
-	if s.reading() || len(s.answer) > 0 { // of one that was put back what comes next is known
+	if len(ended) == 0 {
 		return took, nil
 	}
-	row := 0
-	if entry.Kind == "decode" {
-		row = n - 1
-	}
-	if s.req.Max == 0 {
-		e.finish(s, Length, nil)
-		return took, nil
-	}
-	return took, e.choose(entry, []*seq{s}, []int{row})
+	return took, e.choose(r.entry, ended, heads)
 }
 
 // fed notes that n more tokens of a prompt are in the slot.

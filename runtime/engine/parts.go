@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// Entries that are alike give rows of a prompt the same bits. So a step has the narrowest of them that has its rows,
+// and as many rows as there is time for. Where they have parts, one takes rows of several prompts: those of the first
+// that is to be read, and in the parts that are left those of the prompts behind it. Nobody waits for others to come.
+
+// alike says that a step of an entry may as well be one of others that are alike, and have fewer rows of a prompt.
+func alike(e *plans.Entry) bool { return e.Alike() && e.Grain > 0 }
+
+// runs is a step of prompts: of each sequence so many rows, from where it is on, one run behind the other.
+type runs struct {
+	entry *plans.Entry
+	seqs  []*seq
+	wants []want
+	packed
+}
+
+// want is what a prompt would take of a step: rows from a position on.
+type want struct{ pos, rows int }
+
+// share returns how many rows of a step of some parts prompts get, in their order: all that one wants, or the parts
+// that are left. Those that it does not list have none.
+func share(list []want, parts, part int) (rows []int) {
+	for _, w := range list {
+		if parts == 0 {
+			break
+		}
+		n := min(w.rows, parts*part)
+		rows, parts = append(rows, n), parts-(n+part-1)/part
+	}
+	return rows
+}
+
+// packed is how a step is shared.
+type packed struct {
+	rows  []int // of each prompt
+	total int   // up to the last one, with the dead ones between
+	depth int   // where a row is in its prompt, in the mean
+}
+
+func pack(list []want, parts, part int) packed {
+	p := packed{rows: share(list, parts, part)}
+	sum, count := 0, 0
+	for i, n := range p.rows {
+		p.total = (p.total+part-1)/part*part + n
+		sum, count = sum+n*list[i].pos, count+n
+	}
+	p.depth = sum / max(1, count)
+	return p
+}
+
+// pack shares the widest step that fits among prompts. It lists no prompt if none does.
+func (p *prompts) pack(list []want, fits func(e *plans.Entry, depth, rows int) bool) (*plans.Entry, packed) {
+	for parts := p.alike[len(p.alike)-1].Rows / p.part; parts > 0; {
+		step := pack(list, parts, p.part)
+		i := slices.IndexFunc(p.alike, func(e *plans.Entry) bool { return e.Rows >= step.total })
+		if e := p.alike[i]; fits(e, step.depth, step.total) {
+			return e, step
+		}
+		parts = (step.total - 1) / p.part
+	}
+	return p.alike[0], packed{}
+}
+
+// nextRuns is the next step of prompts, nil if there is none. It fits if it has rows.
+func (e *Engine) nextRuns() (*runs, error) {
+	for {
+		r, err := e.gather()
+		if err != nil || len(r.seqs) == 0 {
+			return nil, err
+		}
+		if !alike(r.entry) {
+			if w := r.wants[0]; e.spent == 0 || e.fits(r.seqs[0], r.entry, w.rows) {
+				r.packed = packed{[]int{w.rows}, w.rows, w.pos}
+			}
+			return r, nil
+		}
+		r.drop(func(s *seq) bool { return s.slot == nil }) // who started behind it has its pages
+		if len(r.seqs) > 0 {
+			r.entry, r.packed = e.prompts.pack(r.wants, e.withinBound())
+			r.seqs = r.seqs[:max(1, len(r.rows))]
+			return r, nil
+		}
+	}
+}
+
+// drop takes sequences out.
+func (r *runs) drop(out func(s *seq) bool) {
+	n := 0
+	for i, s := range r.seqs {
+		if !out(s) {
+			r.seqs[n], r.wants[n] = s, r.wants[i]
+			n++
+		}
+	}
+	r.seqs, r.wants = r.seqs[:n], r.wants[:n]
+}
+
+// gather lists the sequences of the next step of prompts, and what they want of it: the first that is to be read, and
+// where steps have parts, those behind it that may join.
+func (e *Engine) gather() (*runs, error) {
+	r := &runs{}
+	var fits func(entry *plans.Entry, depth, rows int) bool
+	for i, s := range e.running {
+		if s.ended || s.slot == nil || !s.reading() || len(r.seqs) > 0 && !e.mayJoin(i, r.wants, fits) {
+			continue
+		}
+		if ready, err := e.start(s); err != nil {
+			return nil, err
+		} else if !ready {
+			continue
+		}
+		entry, w := e.wants(s)
+		alone := !alike(entry) || !e.prompts.several || w.pos%entry.Grain > 0 || e.restorable(s)
+		if alone && len(r.seqs) > 0 {
+			continue
+		}
+		r.entry, r.seqs, r.wants = entry, append(r.seqs, s), append(r.wants, w)
+		if alone {
+			break
+		}
+		fits = e.withinBound()
+	}
+	return r, nil
+}
+
+// wants is the entry that a prompt's next step has, and the rows that it would take. It ends where a state is to be
+// kept.
+func (e *Engine) wants(s *seq) (*plans.Entry, want) {
+	pos := len(s.slot.tokens)
+	entry, n := e.prompts.step(pos, e.stop(s), s.exact)
+	if alike(entry) && s.exact && e.recurrent {
+		before := e.prompts.cutBefore(pos)
+		for _, cut := range e.prompts.cutsIn(pos, pos+n) {
+			if e.keepsState(s, before, cut) {
+				return entry, want{pos, cut - pos}
+			}
+			before = cut
+		}
+	}
+	return entry, want{pos, n}
+}
+
+// mayJoin says whether a running sequence may take what is left of a step behind others: there is room for a part, and
+// if it has not started, nobody before it is on the way to a cut from which it can go on.
+func (e *Engine) mayJoin(i int, list []want, fits func(entry *plans.Entry, depth, rows int) bool) bool {
+	s, more := e.running[i], want{rows: e.prompts.part}
+	if s.started {
+		more.pos = len(s.slot.tokens)
+	}
+	if _, step := e.prompts.pack(append(list, more), fits); len(step.rows) <= len(list) {
+		return false
+	}
+	return s.started || s.req.NoCache || !slices.ContainsFunc(e.running[:i], func(r *seq) bool { return e.spares(r, s) })
+}
+
+// spares says whether r is read up to a cut from which s can go on, and has not come there yet.
+func (e *Engine) spares(r, s *seq) bool {
+	if r.ended || r.slot == nil || !r.reading() || r.req.Owner != s.req.Owner || r.started && !r.exact {
+		return false
+	}
+	at := 0
+	if r.started {
+		at = len(r.slot.tokens)
+	}
+	a, b := r.req.Prompt, s.req.Prompt
+	cuts := e.prompts.cutsIn(at, min(e.prompts.last(len(b)), e.prompts.shared(len(a))))
+	return len(cuts) > 0 && slices.Equal(a[:cuts[0]], b[:cuts[0]])
+}
+
+// withinBound says which steps that are alike may be next. The first one may take half of the bound, as a piece of a
+// prompt may, or where nobody waits for a token, twice the bound: who comes meanwhile waits behind it.
+func (e *Engine) withinBound() func(entry *plans.Entry, depth, rows int) bool {
+	left := e.left(true)
+	if e.spent == 0 {
+		left = max(left, time.Duration(float64(e.o.ITL)/margin/2))
+	}
+	least := max(e.prompts.part, e.prompts.alike[0].Rows)
+	return func(entry *plans.Entry, depth, rows int) bool {
+		return e.costs.mostOf(entry, depth, rows) <= left || e.spent == 0 && rows <= least
+	}
+}
