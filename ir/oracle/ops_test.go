@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -366,6 +367,70 @@ func TestLastRowAndArgmax(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestParts: what runs of a step with parts may look like, and what dead rows leave alone.
+func TestParts(t *testing.T) {
+	p, err := ir.Parse(ir.Print(&ir.Program{Ctx: 32, Slots: 3}) + `step @x : f32[T, 4]
+kv @k : f32[3, L, 4]
+step @pos : i32[T]
+step @slot : i32[T]
+step @n : i32[1]
+step @head_rows : i32[2]
+func "f" rows=8 sequences=many run=8 class=prompt part=4 {
+  kvwrite @x, @pos, @slot, @k
+  %0 = take_rows @x, @head_rows {count=2} : io f32[2, 4]
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		pos, slot []int32
+		heads     [2]int32
+		problem   string
+	}{
+		{[]int32{8, 9, 9, 9, 0, 1}, []int32{2, 2, -1, -1, 0, 0}, [2]int32{1, 5}, ""},
+		{[]int32{8, 9, 10, 11, 12, 13}, []int32{2, 2, 2, 2, 2, 2}, [2]int32{5, 5}, ""},
+		{[]int32{8, 9, 9, 9, 0, 1}, []int32{2, 2, -1, -1, 0, 0}, [2]int32{1, 6}, "rows 6 is not in [0, 6)"},
+		{[]int32{8, 9, 0, 1}, []int32{2, 2, 0, 0}, [2]int32{}, "row 2: slot 0 begins within a part"},
+		{[]int32{8, 9, 9, 9, 10}, []int32{2, 2, -1, -1, 2}, [2]int32{}, "row 4: position 10 does not follow 9"},
+		{[]int32{8, 9, 9, 9}, []int32{2, 2, -1, -1}, [2]int32{}, "row 3: dead where"},
+		{[]int32{8, 9, 8, 9, 0}, []int32{2, 2, -1, -1, 0}, [2]int32{}, "row 2: position 8 of a dead row behind 9"},
+		{[]int32{8, 9, 11}, []int32{2, 2, 2}, [2]int32{}, "row 2: position 11 does not follow 9"},
+	} {
+		m := machine(t, p, source{}, Options{})
+		x := make([]float32, 4*len(c.pos))
+		for i := range x {
+			x[i] = float32(i + 1)
+		}
+		m.setFloats("x", x...)
+		m.setInts("pos", c.pos...)
+		m.setInts("slot", c.slot...)
+		m.setInts("head_rows", c.heads[:]...)
+		m.setInts("n", int32(len(c.pos)))
+		err := m.Run(t.Context(), p.Funcs[0])
+		if c.problem != "" {
+			if err == nil || !strings.Contains(err.Error(), c.problem) {
+				t.Errorf("%d of %d: %v, want %q", c.pos, c.slot, err, c.problem)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%d of %d: %v", c.pos, c.slot, err)
+			continue
+		}
+		want := make([]float32, 3*32*4)
+		for r, slot := range c.slot {
+			if slot != ir.NoSlot {
+				copy(want[(int(slot)*32+int(c.pos[r]))*4:][:4], x[4*r:])
+			}
+		}
+		y := m.Floats(p.Funcs[0].Ops()[1].Result)
+		if k := m.Floats(p.Global("k")); !slices.Equal(k, want) || y[0] != x[4*c.heads[0]] || y[4] != x[4*c.heads[1]] {
+			t.Errorf("%d of %d: heads %v, the cache is %v, want %v", c.pos, c.slot, y, k, want)
+		}
+	}
 }
 
 func TestAdvance(t *testing.T) {

@@ -24,6 +24,8 @@ func TestRowwise(t *testing.T) {
 			Group: "%0 = last_row @a, @n : io f32[1, 96]"},
 		{Family: "elementwise", Rows: 20, N: 13, Globals: "step @a : i32[T]\n",
 			Group: "%0 = last_row @a, @n : io i32[1]"},
+		{Family: "elementwise", Rows: 96, N: 40, Part: 32, Globals: "step @a : f32[T, 70]\nstep @rows : i32[4]\n", Given: map[string][]byte{"rows": {39, 0, 0, 0, 7, 0, 0, 0, 39, 0, 0, 0, 1, 0, 0, 0}},
+			Group: "%0 = take_rows @a, @rows {count=3} : io f32[3, 70]"},
 		{Family: "rownorm", Rows: 3, N: 2, Globals: "step @a : f32[T, 2048]\nweight @w : f32[2048]\n",
 			Group: "%0 = rmsnorm @a, @w {eps=1e-05, group=2048} : io f32[T, 2048]"},
 		{Family: "rownorm", Rows: 12, N: 10, Globals: "step @a : f32[T, 99]\nweight @w : f32[33]\n",
