@@ -32,7 +32,7 @@ var mutants = []mutant{
 		"Grain = ir.DeltaChunk", "Grain = ir.DeltaChunk / 2", "codegen/kernels/recurrent", "TestCut"},
 	{"what cut steps leave in caches is not looked at", "runtime/verify/grains.go",
 		"otherParts(after, kept[1], kept[0])", "otherParts(after, kept[0], kept[0])", "runtime/verify", "TestGrainTooSmall"},
-	{"what a step of several prompts leaves in caches is not looked at", "runtime/verify/parts.go",
+	{"logits of steps of several prompts are not looked at", "runtime/verify/parts.go",
 		"otherBits(results[0], results[1]", "otherBits(results[0], results[0]", "runtime/verify", "TestParts"},
 	{"dead rows are written into caches", "codegen/kernels/attention/heads.go",
 		"b.Not(h.rows.Dead(b, k.part))", "b.Bool(true)", "codegen/kernels/attention", "TestParts"},
