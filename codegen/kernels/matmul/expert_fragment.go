@@ -7,6 +7,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
+	"github.com/zincc-dev/zincc/ir"
 )
 
 const (
@@ -46,7 +47,7 @@ func ExpertFragmentCandidates(s *site.Site, of *Group) []site.Candidate {
 		return nil
 	}
 	var list []site.Candidate
-	for _, t := range expertFragmentTiles(g) {
+	for _, t := range expertFragmentTiles(g, s.Func.Class == ir.AlikeStep) {
 		tile := *g.linearGroup
 		tile.rows = t.rows
 		if tile.fitsFragment(s.Target) {
@@ -58,10 +59,11 @@ func ExpertFragmentCandidates(s *site.Site, of *Group) []site.Candidate {
 	return list
 }
 
-// expertFragmentTiles returns tiles for the group, best guess first.
-func expertFragmentTiles(g *sortedGroup) []fragmentTile {
+// expertFragmentTiles returns tiles for the group, best guess first. Lanes keep no rows where steps of more, whose lanes
+// do not, are to add alike.
+func expertFragmentTiles(g *sortedGroup, alike bool) []fragmentTile {
 	blocks := g.k / weight.FragmentBlock
-	if g.perExpert() > fragmentPerExpert {
+	if g.perExpert() > fragmentPerExpert || alike {
 		list := slices.Clone(expertLowTiles)
 		if g.perExpert() > expertLow {
 			list = slices.Clone(expertTallTiles)

@@ -8,6 +8,7 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // fragmentTile says what a workgroup computes. Outputs are counted over all matrices of a
@@ -114,11 +115,23 @@ func pooledTiles(s *site.Site, g *linearGroup) []fragmentTile {
 	return list
 }
 
-// canSplit reports whether the workgroups of a tile can share the elements of a row as it says.
+// canSplit reports whether the workgroups of a tile can share the elements of a row as it says, in all functions that
+// are alike.
 func (g *linearGroup) canSplit(s *site.Site, t fragmentTile) bool {
 	k := g.fragment(t)
 	two := len(g.projects[0].matrices) > 1 // whose product needs whole sums
-	return g.k/weight.FragmentBlock%(t.groups*t.splits) == 0 && (t.splits == 1 || !two && site.Arrivals(s, k.rowTiles()*k.tiles(k.outputsOf())) != nil)
+	return g.k/weight.FragmentBlock%(t.groups*t.splits) == 0 && (t.splits == 1 || !two && site.Arrivals(s, site.CeilDiv(widestAlike(s), t.rows)*k.tiles(k.outputsOf())) != nil)
+}
+
+// widestAlike is the rows of the widest function that is alike the site's, if it is of that class; else its own.
+func widestAlike(s *site.Site) int {
+	rows := s.Func.Rows
+	for _, f := range s.Program.Funcs {
+		if s.Func.Class == ir.AlikeStep && f.Class == ir.AlikeStep {
+			rows = max(rows, f.Rows)
+		}
+	}
+	return rows
 }
 
 // cases returns for which numbers of rows a kernel has code of its own: each matrix of rows

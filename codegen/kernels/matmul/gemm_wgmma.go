@@ -50,7 +50,7 @@ func GemmWgmmaWants(s *site.Site, g *Group) []site.Rewrite {
 
 // fitsWgmma reports whether gemm_wgmma can multiply the group's matrices.
 func fitsWgmma(s *site.Site, g *linearGroup) bool {
-	return g.fitsFragment(s.Target) && s.Target.Groups && g.rows > FragmentTall && g.rows%ir.TileRows == 0 && g.x.Def != nil
+	return g.fitsFragment(s.Target) && s.Target.Groups && g.rows%ir.TileRows == 0 && g.x.Def != nil
 }
 
 // hasTiles reports whether x lies in the order of each projection.

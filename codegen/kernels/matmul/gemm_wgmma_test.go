@@ -51,13 +51,15 @@ func TestGemmWgmma(t *testing.T) {
 	}
 }
 
-// TestGemmWgmmaSplits computes projections whose workgroups share the elements of a row: the last
-// of them adds, and leaves the counters as they were.
+// TestGemmWgmmaSplits computes projections whose workgroups share the elements of a row, of one tile of rows and of
+// two: the last of them adds, and leaves the counters as they were.
 func TestGemmWgmmaSplits(t *testing.T) {
-	w := newWork(t, 256, 230)
-	x := w.tiled(w.rounded(w.rows(ir.T, 2048)), "23 13")
-	out := []*ir.Value{w.linear(x, ir.Q8_0, 40), w.op("add", nil, w.linear(x, ir.Q4_K, 36), w.rows(ir.T, 36))}
-	w.checkSplits(kerneltest.Lookup(t, "sm_90-cuda"), "gemm_wgmma", 230, out)
+	for most, rows := range map[int]int{128: 101, 256: 230} {
+		w := newWork(t, most, rows)
+		x := w.tiled(w.rounded(w.rows(ir.T, 2048)), "23 13")
+		out := []*ir.Value{w.linear(x, ir.Q8_0, 40), w.op("add", nil, w.linear(x, ir.Q4_K, 36), w.rows(ir.T, 36))}
+		w.checkSplits(kerneltest.Lookup(t, "sm_90-cuda"), "gemm_wgmma", rows, out)
+	}
 }
 
 // TestGemmWgmmaGroups computes groups of several projections, biases and activations, and has their modules assembled.

@@ -70,7 +70,7 @@ func (k rowNormKernel) tiled(s *site.Site, op *ir.Op) (list []site.Candidate) {
 		if k.lanes() <= normTileLanes && 2*grid[0]*grid[1]*grid[2] > s.Target.Units {
 			list = append(list, c)
 		} else {
-			others = append(others, c)
+			others = slices.Insert(others, 0, c)
 		}
 	}
 	return append(list, others...)
