@@ -59,8 +59,8 @@ func ExpertFragmentCandidates(s *site.Site, of *Group) []site.Candidate {
 	return list
 }
 
-// expertFragmentTiles returns tiles for the group, best guess first. Lanes keep no rows where steps of more, whose lanes
-// do not, are to add alike.
+// expertFragmentTiles returns tiles for the group, best guess first. In functions that are alike lanes keep no rows: in
+// wider ones they do not.
 func expertFragmentTiles(g *sortedGroup, alike bool) []fragmentTile {
 	blocks := g.k / weight.FragmentBlock
 	if g.perExpert() > fragmentPerExpert || alike {
