@@ -95,23 +95,23 @@ func TestShare(t *testing.T) {
 	})
 }
 
-// TestPiecesOfParts: of entries that are alike there is one piece as far as the narrowest of them fits the bound, with
-// cuts at which prompts go on, but of recurrent models, whose pieces are as long as its rows. A rest of a prompt that
-// other entries reach has one of these; where steps have parts, only if it is shorter than one. How many rows a step
-// may have, and within which bound, does not matter.
+// TestPiecesOfParts: of entries that are alike pieces are as long as the narrowest of them has rows, and where they
+// have parts there is one as far as it fits the bound, but of recurrent models. In pieces of others there are cuts. A
+// rest of a prompt that other entries reach has one of these; where steps have parts, only if it is shorter than one.
+// How many rows a step may have, and within which bound, does not matter.
 func TestPiecesOfParts(t *testing.T) {
 	for i := range 8 {
 		itl, recurrent := []time.Duration{10 * time.Millisecond, Unhurried}[i%2], i/2%2 > 0
 		plan := partedPlan(4096)
-		narrow, first, apart, pieces := 80, taken{64, 64}, 128, 1
+		narrow, first, apart, pieces, joined := 80, taken{64, 64}, 128, 1, true
 		if i/4 > 0 {
-			narrow, first = 272, taken{256, 256}
+			narrow, first, pieces, joined = 272, taken{256, 256}, 8, false
 			for i := range plan.Entries {
 				plan.Entries[i].Part = 0
 			}
 		}
 		if recurrent {
-			plan.Memory.State, apart, pieces = []plans.Region{{Kept: &plans.Kept{}}}, 512, 8
+			plan.Memory.State, apart, pieces, joined = []plans.Region{{Kept: &plans.Kept{}}}, 512, 8, false
 		}
 		p, err := newPrompts(plan, itl)
 		if err != nil {
@@ -124,7 +124,10 @@ func TestPiecesOfParts(t *testing.T) {
 		if len(p.pieces) != pieces || !slices.Equal(p.cuts, want) || !slices.IsSorted(p.costs) || len(p.costs) != len(p.cuts) || p.part != 128 {
 			t.Errorf("%d pieces, cuts %v, costs %v, parts of %d", len(p.pieces), p.cuts, p.costs, p.part)
 		}
-		rest := map[bool]taken{false: {512, 512 + narrow}, true: {512, 512}}[recurrent]
+		rest := taken{512, 512}
+		if joined {
+			rest.rows += narrow
+		}
 		for _, c := range []struct {
 			pos, end int
 			want     taken

@@ -28,8 +28,9 @@ type prompts struct {
 // go on at the cuts within: there the entry's grain lets a step begin.
 //
 // Of entries that are alike the narrowest stands for all of them, and how many rows of a prompt a step has is chosen as
-// it comes. Their pieces are as long as they serve, but those of recurrent models, which go on at their ends. Where
-// they have parts, only what is shorter than one has a narrow entry: a part of a step that others are in takes less.
+// it comes. Where they have parts, only what is shorter than one has a narrow entry, as a part of a step that others
+// are in takes less. There a piece is as long as they serve, but of recurrent models, which go on at the ends of
+// pieces.
 type piece struct {
 	begin, end int
 	widest     *plans.Entry
@@ -94,7 +95,7 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 			}
 		}
 		end := min(pos+best.Run, plan.Header.Ctx)
-		if last := len(p.pieces) - 1; last >= 0 && alike(best) && !plan.Memory.Recurrent() && p.pieces[last].widest == best {
+		if last := len(p.pieces) - 1; last >= 0 && alike(best) && p.several && !plan.Memory.Recurrent() && p.pieces[last].widest == best {
 			p.pieces[last].end = end
 		} else {
 			p.pieces = append(p.pieces, piece{begin: pos, end: end, widest: best})
