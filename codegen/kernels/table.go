@@ -239,7 +239,7 @@ func sumsOf(s *Site, c *Candidate) string {
 }
 
 // followParts are the ops with slots whose kernels follow those of steps with parts.
-var followParts = names("kvwrite attention conv1d conv_write deltanet")
+var followParts = names("kvwrite attention conv1d conv_write deltanet ssd")
 
 // followPartsOnCUDA are those that were compared with the oracle there.
 var followPartsOnCUDA = names("kvwrite attention")

@@ -34,6 +34,8 @@ func TestParts(t *testing.T) {
 		{cuda, chunked},
 		{vulkan, chunked},
 		{mesa, kerneltest.DeltaTest("norm decay sigmoid gated", "mod", 64, 1, 2, runs)},
+		{cuda, ssdTest(true, 2, 32, 1, 32, runs)},
+		{mesa, ssdTest(false, 2, 32, 1, 32, runs)},
 		{mesa, conv(300, "%0 = conv1d @m, @w, @ring, @pos, @slot : io f32[T, 300]")},
 		{mesa, conv(150, "%0 = conv1d @m, @w, @ring, @pos, @slot : io f32[T, 150]")},
 		{mesa, conv(300, "conv_write @m, @ring, @pos, @slot")},

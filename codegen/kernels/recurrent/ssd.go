@@ -14,7 +14,7 @@ import (
 // columns of a head, the elements of x. A lane has one of them, of a part of the state's rows; lanes of other parts
 // have the others. Tokens come in blocks, behind which the parts of their sums are added up.
 //
-// Where rows may be of different sequences there is a workgroup for each row; that of the
+// Where rows may be of different sequences there is a workgroup for each row, or each part; that of the
 // first row of a sequence does the work of all of them.
 type ssdKernel struct {
 	*ssdGroup
@@ -24,6 +24,7 @@ type ssdKernel struct {
 	slots                     int
 	columns, parts            int // of a workgroup
 	ahead                     bool
+	wave                      int
 }
 
 const (
@@ -40,7 +41,7 @@ func SSDCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	}
 	a := op.Attrs
 	k := &ssdKernel{ssdGroup: g, heads: a.Int("heads"), headDim: a.Int("head_dim"), groups: a.Int("groups"), n: a.Int("state_dim"),
-		mixes: s.Mixes(), slots: int(op.Args[5].Type.Shape[0])}
+		mixes: s.Mixes() && s.Func.Part == 0, wave: s.Target.Wave, slots: int(op.Args[5].Type.Shape[0])}
 	var ok bool
 	if k.rows, ok = site.ExtentOf(s, op.Result); !ok || k.mixes && k.rows.Run > ssdBlock {
 		return nil
@@ -108,18 +109,22 @@ func (k *ssdKernel) key() string {
 	if k.vec() != site.Widest(k.held()) {
 		key += fmt.Sprintf(" v=%d", k.vec())
 	}
-	return key + k.rows.Key()
+	return key + runsKey(k.rows, k.wave) + k.rows.Key()
 }
 
 func (k *ssdKernel) candidate() site.Candidate {
-	rows, width := k.rows.Max/k.runs(), k.heads*k.headDim
+	rows, runs, width := k.rows.Max/k.runs(), k.runs(), k.heads*k.headDim
+	if k.rows.Part > 0 {
+		rows, runs = tileOf(k.rows), partsOf(k.rows)
+	}
 	c := site.Candidate{
 		Kernel: k.key(),
 		Order:  fmt.Sprintf("ssd %dx%d", k.parts, k.held()),
-		Grid:   [3]int{width / k.columns, k.runs(), 1},
+		Parts:  k.rows.FollowsParts(ssdBlock),
+		Grid:   [3]int{width / k.columns, runs, 1},
 		Cover: []plans.Cover{
 			{Arg: "y", Dims: []int{k.rows.Max, width}, Tile: []int{rows, k.columns}, Axis: []int{1, 0}},
-			{Arg: "state", Dims: []int{k.runs(), width, k.n}, Tile: []int{1, k.columns, k.n}, Axis: []int{1, 0, -1}}, // columns of all heads, whatever lies between them
+			{Arg: "state", Dims: []int{runs, width, k.n}, Tile: []int{1, k.columns, k.n}, Axis: []int{1, 0, -1}}, // columns of all heads, whatever lies between them
 		},
 	}
 	if k.mixes {
@@ -186,7 +191,7 @@ func (k *ssdKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		if k.asks {
 			r.askFor()
 		}
-		r.findRows(n)
+		r.findRows(n, pos)
 		if k.conv != nil {
 			r.takeAround()
 			return
@@ -210,8 +215,13 @@ func (k *ssdKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 }
 
 // findRows finds the rows of this workgroup, and ends it if there are none.
-func (r *ssdRun) findRows(n kernel.Value) {
+func (r *ssdRun) findRows(n kernel.Value, pos *kernel.Buffer) {
 	b := r.b
+	if r.rows.Part > 0 {
+		run := findRun(b, r.rows, r.wave, n, b.WorkgroupID(1), pos, r.slotBuffer)
+		r.row, r.slot, r.count = run.first, run.slot, b.Sub(run.end, run.first)
+		return
+	}
 	r.row, r.slot, r.count = b.U32(0), b.U32(0), n
 	if r.slotBuffer == nil {
 		if r.runs() > 1 { // all rows are of one sequence
