@@ -56,15 +56,15 @@ func pack(list []want, parts, part int) packed {
 	return p
 }
 
-// pack shares the widest step that fits among prompts. It lists no prompt if none does.
+// pack shares the widest step that fits among prompts: one whose entry is full, or that has all that they want. To
+// leave out rows of an entry spares less than they take elsewhere. It lists no prompt if no step fits.
 func (p *prompts) pack(list []want, fits func(e *plans.Entry, depth, rows int) bool) (*plans.Entry, packed) {
-	for parts := p.alike[len(p.alike)-1].Rows / p.part; parts > 0; {
-		step := pack(list, parts, p.part)
+	for _, widest := range slices.Backward(p.alike) {
+		step := pack(list, widest.Rows/p.part, p.part)
 		i := slices.IndexFunc(p.alike, func(e *plans.Entry) bool { return e.Rows >= step.total })
 		if e := p.alike[i]; fits(e, step.depth, step.total) {
 			return e, step
 		}
-		parts = (step.total - 1) / p.part
 	}
 	return p.alike[0], packed{}
 }
@@ -182,8 +182,7 @@ func (e *Engine) withinBound() func(entry *plans.Entry, depth, rows int) bool {
 	if e.spent == 0 {
 		left = max(left, time.Duration(float64(e.o.ITL)/margin/2))
 	}
-	least := max(e.prompts.part, e.prompts.alike[0].Rows)
 	return func(entry *plans.Entry, depth, rows int) bool {
-		return e.costs.mostOf(entry, depth, rows) <= left || e.spent == 0 && rows <= least
+		return e.costs.mostOf(entry, depth, rows) <= left || e.spent == 0 && entry == e.prompts.alike[0]
 	}
 }

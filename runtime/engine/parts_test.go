@@ -44,14 +44,15 @@ func TestPack(t *testing.T) {
 		{[]int{512, 512, 512, 512, 512}, 1e6, 2048, []int{512, 512, 512, 512}},
 		{[]int{300, 300}, 1e6, 1024, []int{300, 300}}, // the second begins at row 384
 		{[]int{300}, 1e6, 512, []int{300}},
-		{[]int{512, 512, 512}, 2100, 2048, []int{512, 512, 512}},              // of 1,536 rows
-		{[]int{512, 512, 512}, 2030, 2048, []int{512, 512, 384}},              // of 1,408 rows
-		{[]int{512, 513, 512}, 2100, 2048, []int{512, 513, 384}},              // 640 rows for 513
+		{[]int{512, 512, 512}, 2100, 2048, []int{512, 512, 512}}, // of 1,536 rows
+		{[]int{512, 512, 512}, 2030, 1024, []int{512, 512}},
+		{[]int{512, 513, 512}, 2100, 1024, []int{512, 512}},                   // of 2,048, and of 1,024
+		{[]int{512, 513, 300}, 2100, 2048, []int{512, 513, 300}},              // all, of 1,452
 		{[]int{2048, 512}, 1e6, 2048, []int{2048}},                            // none is left
 		{[]int{1950, 512}, 1e6, 2048, []int{1950}},                            // 98 are left
 		{[]int{1900, 512}, 1e6, 2048, []int{1900, 128}},                       // from row 1,920 on
 		{[]int{2048, 512}, 1100, 512, []int{512}},                             // all that there is time for
-		{[]int{5, 5, 5, 5, 5, 5}, 1100, 1024, []int{5, 5, 5, 5, 5}},           // of 517 rows
+		{[]int{5, 5, 5, 5, 5, 5}, 1100, 512, []int{5, 5, 5, 5}},               // 1,133 have 645 rows
 		{[]int{5, 5, 5, 5, 5, 5}, 1e6, 1024, []int{5, 5, 5, 5, 5, 5}},         //
 		{[]int{5, 5, 5, 5, 5, 5}, 1012, 512, []int{5, 5, 5, 5}},               //
 		{[]int{400, 400}, 910, 512, []int{400}},                               // 0.9 of the narrowest
@@ -103,9 +104,9 @@ func TestPiecesOfParts(t *testing.T) {
 	for i := range 8 {
 		itl, recurrent := []time.Duration{10 * time.Millisecond, Unhurried}[i%2], i/2%2 > 0
 		plan := partedPlan(4096)
-		narrow, first, apart, pieces, joined := 80, taken{64, 64}, 128, 1, true
+		narrow, first, apart, pieces, part, joined := 80, taken{64, 64}, 128, 1, 128, true
 		if i/4 > 0 {
-			narrow, first, pieces, joined = 272, taken{256, 256}, 8, false
+			narrow, first, pieces, part, joined = 272, taken{256, 256}, 8, 32, false
 			for i := range plan.Entries {
 				plan.Entries[i].Part = 0
 			}
@@ -121,7 +122,7 @@ func TestPiecesOfParts(t *testing.T) {
 		for pos := 0; pos <= 4096; pos += apart {
 			want = append(want, pos)
 		}
-		if len(p.pieces) != pieces || !slices.Equal(p.cuts, want) || !slices.IsSorted(p.costs) || len(p.costs) != len(p.cuts) || p.part != 128 {
+		if len(p.pieces) != pieces || !slices.Equal(p.cuts, want) || !slices.IsSorted(p.costs) || len(p.costs) != len(p.cuts) || p.part != part {
 			t.Errorf("%d pieces, cuts %v, costs %v, parts of %d", len(p.pieces), p.cuts, p.costs, p.part)
 		}
 		rest := taken{512, 512}

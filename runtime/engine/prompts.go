@@ -80,7 +80,9 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 		}
 		return alike(e) && e != p.alike[0]
 	})
-	p.setPart()
+	if err := p.setPart(); err != nil {
+		return nil, err
+	}
 	alone := plan.StopsInStep() && itl >= Unhurried
 	for pos := 0; pos < plan.Header.Ctx; {
 		best := prefill[0]
@@ -107,13 +109,15 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 }
 
 // setPart sets the rows of a part, also of entries that are alike and have none.
-func (p *prompts) setPart() {
-	p.several = true
-	p.part = 1
+func (p *prompts) setPart() error {
+	p.part, p.several = 1, true
 	for _, e := range p.alike {
-		p.several = p.several && e.Part > 0
-		p.part = lcm(p.part, cmp.Or(e.Part, (cell+e.Grain-1)/e.Grain*e.Grain))
+		p.part, p.several = lcm(p.part, cmp.Or(e.Part, e.Grain)), p.several && e.Part > 0
 	}
+	if len(p.alike) > 0 && p.part > p.alike[0].Rows {
+		return fmt.Errorf("entry %s has fewer rows than a part, which has %d", p.alike[0].Name, p.part)
+	}
+	return nil
 }
 
 // cut sets the cuts of all pieces, at their begin and within. Those within begin a page where caches lie in pages, so
