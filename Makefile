@@ -50,7 +50,7 @@ test-all: packages lint vkcheck
 # What -short leaves out as a whole: continuous integration runs it, too.
 test-left: export GALLIVM_PERF = nopt
 test-left: packages
-	$(TESTS) . ./codegen ./codegen/radv/emulate ./cmd/zincrun -run '^Test(HybridsVerify|FixedPoint|CandidatesAddInOneOrder|FewQuestions|NearChoice|Rank|Readme|Preempted)$$'
+	$(TESTS) . ./codegen ./codegen/radv/emulate ./cmd/zincrun -run '^Test(HybridsVerify|FixedPoint|CandidatesAddInOneOrder|FewQuestions|NearChoice|Rank|Readme|Preempted|Together)$$'
 
 # The records of runtime/vulkan/vk beside those of vulkan-go/vulkan; needs gcc.
 vkcheck: packages
