@@ -6,16 +6,22 @@ import (
 	"testing"
 	"time"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/engine"
 )
 
 // TestWholeTime has users ask one request behind the other, with the step times that an H200 has for a model of 8
-// billion parameters: of the tokens a second that steps without an empty row would give, the schedule loses no more
-// than 3 %, from the first prompt to the last token; and nobody waits for a token for longer than the bound.
+// billion parameters, of 64 with parts: of the tokens a second that steps without an empty row would give, the schedule
+// loses no more than 3 %, from the first prompt to the last token; and nobody waits for a token for longer than the
+// bound.
 func TestWholeTime(t *testing.T) {
 	const prompted, answered, turns, itl = 512, 128, 3, 50 * time.Millisecond
-	for _, users := range []int{16, 32} {
+	for _, users := range []int{16, 32, 64} {
+		parts, each := users == 64, 14.8e-3 // seconds of a prompt
+		if parts {
+			each = 26.6e-3 / 2 // two in a step, as many as there is time for
+		}
 		bubble(t, func(t *testing.T) {
 			p := fakePlan(users, 1024, false)
 			p.Entries = nil
@@ -30,6 +36,16 @@ func TestWholeTime(t *testing.T) {
 			}
 			for rows, ms := range map[int]float32{16: 3.4, 128: 10.4, 256: 11.4, prompted: 14.8} {
 				add("prefill", rows, ms)
+			}
+			if parts {
+				add("decode", 64, 7.1).Run = 8
+				add("prefill", 1024, 26.6)
+				add("prefill", 2048, 50.8)
+				for i := range p.Entries {
+					if e := &p.Entries[i]; e.Rows >= prompted {
+						e.Part, e.Grain, e.Class = 128, fakeGrain, ir.AlikeStep.String()
+					}
+				}
 			}
 			x := newFake(p)
 			x.overlaps = true
@@ -52,8 +68,8 @@ func TestWholeTime(t *testing.T) {
 			}
 			wait.Wait()
 			took := time.Since(began).Seconds()
-			step := map[int]float64{16: 3.9e-3, 32: 5.2e-3}[users] / float64(users)
-			if full := float64(users*turns) * (14.8e-3 + step*(answered-1)); took > full/0.97 {
+			step := map[int]float64{16: 3.9e-3, 32: 5.2e-3, 64: 7.1e-3}[users] / float64(users)
+			if full := float64(users*turns) * (each + step*(answered-1)); took > full/0.97 {
 				t.Errorf("%d users: it took %.3f s, %.3f if steps were full", users, took, full)
 			} else {
 				t.Logf("%d users: %.1f %% of full steps", users, 100*full/took)
