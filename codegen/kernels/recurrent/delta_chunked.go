@@ -75,7 +75,7 @@ func (k *deltaChunkedKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.begin()
 		r.loadState()
 		r.start()
-		b.ForRolled(r.begins(), r.n, ir.DeltaChunk, r.chunk)
+		b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
 		r.storeState()
 	}
 }
@@ -129,7 +129,7 @@ func (r *deltaChunkedRun) eachState(do func(c, p int, at kernel.Value)) {
 // loadState loads the state, which is 0 before position 0.
 func (r *deltaChunkedRun) loadState() {
 	b := r.b
-	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, r.begins()), 0), 4)
+	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, r.origin), 0), 4)
 	r.eachState(func(c, _ int, at kernel.Value) {
 		r.state[c] = append(r.state[c], b.Var(lane.F32x4, b.Select(begun, r.stateBuffer.Load(lane.F32x4, at), 0)))
 	})
@@ -151,20 +151,20 @@ func (r *deltaChunkedRun) start() {
 	}
 	if r.copies {
 		for i := range copiedChunks - 1 {
-			r.copy(r.rowAt(i * ir.DeltaChunk))
+			r.copy(b.U32(uint32(i * ir.DeltaChunk)))
 		}
 	}
 	r.fetchedChunk = b.Var(lane.F32x4, b.Splat(b.F32(0), 4))
 	for g := range r.fetchedV {
 		r.fetchedV[g] = b.Var(kernel.F32, 0)
 	}
-	r.fetch(r.rowAt(0))
+	r.fetch(b.U32(0))
 	r.keepVectors(b.U32(0))
 	r.keepNumbers(b.U32(0), r.fetchedChunk.Get())
 	for g := range r.v {
 		r.v[g] = b.Var(kernel.F32, r.fetchedV[g].Get())
 	}
-	r.fetch(r.rowAt(ir.DeltaChunk))
+	r.fetch(b.U32(ir.DeltaChunk))
 	r.arrive()
 	b.Barrier()
 	for i := range r.keyRows {
@@ -187,7 +187,7 @@ func (r *deltaChunkedRun) fetch(first kernel.Value) {
 	const each = ir.DeltaChunkWidth / 4
 	at := b.Min(b.LocalID(), ir.DeltaChunk*each-1)
 	row := b.Add(first, b.Div(at, each))
-	x := r.chunks.Load(lane.F32x4, b.Add(b.Mul(b.Add(b.Mul(b.Min(row, r.last), r.heads), r.head), each), b.Mod(at, each)))
+	x := r.chunks.Load(lane.F32x4, b.Add(b.Mul(b.Add(b.Mul(b.Min(row, r.last), r.heads), r.first), each), b.Mod(at, each)))
 	r.fetchedChunk.Set(b.Select(b.Splat(b.Le(row, r.last), 4), x, 0))
 	for g, v := range r.fetchedV {
 		row := b.Min(b.Add(first, r.rowOf(g)), r.last)
@@ -324,7 +324,7 @@ func (r *deltaChunkedRun) chunk(first kernel.Value) {
 		row := b.Add(first, r.rowOf(g))
 		y := b.FMA(b.Elem(weights[g], 1), asked[g], r.times(matrices[1][g], deltas[:]))
 		b.If(b.Le(row, r.last), func() {
-			at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim), r.part(b, b.WorkgroupID(0)),
+			at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.first), r.headDim), r.part(b, b.WorkgroupID(0)),
 				b.Mul(r.mine, chunkedColumns), r.column)
 			r.y.Store(at, y)
 		})

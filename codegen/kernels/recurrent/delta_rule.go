@@ -66,13 +66,14 @@ type chunkedArgs struct {
 	slotBuffer   *kernel.Buffer // nil if there is one only
 	stateBuffer  *kernel.Buffer
 	y            *kernel.Buffer
-	first        kernel.Value // of the rows; void if that is 0
-	n, last      kernel.Value // where the rows end, and the last one
+	origin       kernel.Operand // the first row of the run; rows are counted from there on
+	n, last      kernel.Value   // rows of the run, and the last one
 	heads        kernel.Value
 	keys, run    kernel.Value // key heads; value heads side by side with the same one
 	slot         kernel.Value
 	head         kernel.Value
-	from, widths [3]kernel.Value // q, k, v of the head: where they start in a row, and the row's length
+	first        kernel.Value    // the head of the first row, among those of all rows of the step
+	from, widths [3]kernel.Value // q, k, v of the head: where they start in the first row, and the row's length
 }
 
 func (k *chunkedRule) declare(s *site.Signature) *chunkedArgs {
@@ -105,29 +106,18 @@ func (a *chunkedArgs) find(k *chunkedRule) {
 	a.from[2] = b.Add(a.from[2], k.part(b, group))
 	if k.rows.Part > 0 {
 		r := findRun(b, k.rows, k.wave, a.n, b.WorkgroupID(1), a.pos, a.slotBuffer)
-		a.first, a.n, a.last, a.slot = r.first, r.end, b.Sub(r.end, 1), r.slot
+		a.origin, a.n, a.slot = r.first, b.Sub(r.end, r.first), r.slot
+		a.last, a.first = b.Sub(a.n, 1), b.Add(a.head, b.Mul(r.first, a.heads))
+		for i, width := range a.widths {
+			a.from[i] = b.Add(a.from[i], b.Mul(r.first, width))
+		}
 		return
 	}
+	a.origin, a.first = 0, a.head
 	a.last, a.slot = b.Sub(a.n, 1), b.U32(0)
 	if a.slotBuffer != nil {
 		a.slot = a.slotBuffer.Load(kernel.U32, 0)
 	}
-}
-
-// begins is the first row of the workgroup.
-func (a *chunkedArgs) begins() kernel.Operand {
-	if a.first == (kernel.Value{}) {
-		return 0
-	}
-	return a.first
-}
-
-// rowAt returns row i of those of the workgroup.
-func (a *chunkedArgs) rowAt(i int) kernel.Value {
-	if a.first == (kernel.Value{}) {
-		return a.b.U32(uint32(i))
-	}
-	return a.b.Add(a.first, i)
 }
 
 // part is the first column of a workgroup in its head.

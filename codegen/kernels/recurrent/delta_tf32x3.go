@@ -72,11 +72,11 @@ func (k *deltaTF32x3Kernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.begin()
 		r.loadState()
 		for i := range copiedChunks - 1 {
-			r.copy(r.rowAt(i * ir.DeltaChunk))
+			r.copy(b.U32(uint32(i * ir.DeltaChunk)))
 		}
 		b.CopyWait(copiedChunks - 2)
 		b.Barrier()
-		b.ForRolled(r.begins(), r.n, ir.DeltaChunk, r.chunk)
+		b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
 		r.storeState()
 	}
 }
@@ -152,7 +152,7 @@ func (r *deltaTF32x3Run) eachState(do func(block, i int, at kernel.Value)) {
 // loadState loads the state, which is 0 before position 0.
 func (r *deltaTF32x3Run) loadState() {
 	b := r.b
-	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, r.begins()), 0), 4)
+	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, r.origin), 0), 4)
 	for range 2 * r.blocks() {
 		r.state = append(r.state, b.Var(fragment.TF32Sum, b.MatFill(fragment.TF32Sum, 0)))
 	}
@@ -195,7 +195,7 @@ func (r *deltaTF32x3Run) copy(first kernel.Value) {
 	slot := b.Mod(b.Div(first, ir.DeltaChunk), copiedChunks)
 	row := func(i kernel.Value) kernel.Value { return b.Min(b.Add(first, i), r.last) }
 	b.If(b.Lt(b.LocalID(), numbersSize), func() {
-		from := b.Add(b.Mul(b.Add(b.Mul(row(b.Div(b.LocalID(), each)), r.heads), r.head), each), b.Mod(b.LocalID(), each))
+		from := b.Add(b.Mul(b.Add(b.Mul(row(b.Div(b.LocalID(), each)), r.heads), r.first), each), b.Mod(b.LocalID(), each))
 		r.chunks.Copy(lane.U32x4, r.numbers, b.Add(b.Mul(slot, numbersSize), b.LocalID()), from)
 	})
 	wide := r.width() / 4
@@ -287,7 +287,7 @@ func (r *deltaTF32x3Run) chunk(first kernel.Value) {
 	row := b.Add(first, r.t, b.Mul(r.half, 4))
 	second := b.Eq(r.half, 1)
 	b.If(b.Le(row, r.last), func() {
-		at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.head), r.headDim), r.part(b, b.WorkgroupID(0)), r.column)
+		at := b.Add(b.Mul(b.Add(b.Mul(row, r.heads), r.first), r.headDim), r.part(b, b.WorkgroupID(0)), r.column)
 		for i := range 2 {
 			r.y.Store(b.Add(at, 8*i), b.Select(second, says.Elem(2*i+1), says.Elem(2*i)))
 		}
