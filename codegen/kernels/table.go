@@ -242,7 +242,7 @@ func sumsOf(s *Site, c *Candidate) string {
 var followParts = names("kvwrite attention conv1d conv_write deltanet ssd")
 
 // followPartsOnCUDA are those that were compared with the oracle there.
-var followPartsOnCUDA = names("kvwrite attention conv1d conv_write deltanet ssd")
+var followPartsOnCUDA = names("kvwrite attention")
 
 // FollowParts reports whether there are kernels for steps with parts for all ops of p that use slots.
 func FollowParts(t *target.Target, p *ir.Program) bool {

@@ -73,10 +73,15 @@ func (k *deltaChunkedKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	return func(b *kernel.Builder) {
 		r.b, r.n = b, r.rows.Load(b)
 		r.begin()
-		r.loadState()
-		r.start()
-		b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
-		r.storeState()
+		r.eachRun(&k.chunkedRule, func() {
+			r.loadState()
+			r.start()
+			b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
+			r.storeState()
+			if k.copies && k.rows.Part > 0 {
+				b.CopyWait(0) // what was copied ahead is behind the run
+			}
+		})
 	}
 }
 

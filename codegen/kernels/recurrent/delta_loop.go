@@ -114,7 +114,7 @@ func (r *deltaRun) findHead() {
 func (r *deltaRun) findRows() {
 	b, slots, n := r.b, r.slots, r.rows
 	if of := r.deltaKernel.rows; of.Part > 0 {
-		run := findRun(b, of, r.wave, n, b.WorkgroupID(1), r.pos, slots)
+		run := runOf(b, of, r.wave, n, b.WorkgroupID(1), r.pos, slots)
 		r.row, r.slot, r.rows, r.last = run.first, run.slot, b.Sub(run.end, run.first), b.Sub(run.end, 1)
 		return
 	}

@@ -49,10 +49,10 @@ func (k *chunkedRule) candidate(family, words, shape string, kernel site.Kernel)
 		Kernel: key + words + runsKey(k.rows, k.wave) + k.rows.Key(),
 		Shape:  fmt.Sprintf("%d parts%s", k.parts, shape),
 		Parts:  k.rows.FollowsParts(ir.DeltaChunk),
-		Grid:   [3]int{k.heads * k.parts, partsOf(k.rows), 1},
+		Grid:   [3]int{k.heads * k.parts, 1, 1},
 		Cover: []plans.Cover{
-			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{tileOf(k.rows), k.width()}, Axis: []int{1, 0}},
-			{Arg: "state", Dims: []int{partsOf(k.rows), k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
+			{Arg: "y", Dims: []int{k.rows.Max, k.heads * k.headDim}, Tile: []int{k.rows.Max, k.width()}, Axis: []int{1, 0}},
+			{Arg: "state", Dims: []int{1, k.heads * k.headDim, k.headDim}, Tile: []int{1, k.width(), k.headDim}, Axis: []int{1, 0, -1}},
 		},
 	}, family, kernel)
 }
@@ -105,12 +105,6 @@ func (a *chunkedArgs) find(k *chunkedRule) {
 	}
 	a.from[2] = b.Add(a.from[2], k.part(b, group))
 	if k.rows.Part > 0 {
-		r := findRun(b, k.rows, k.wave, a.n, b.WorkgroupID(1), a.pos, a.slotBuffer)
-		a.origin, a.n, a.slot = r.first, b.Sub(r.end, r.first), r.slot
-		a.last, a.first = b.Sub(a.n, 1), b.Add(a.head, b.Mul(r.first, a.heads))
-		for i, width := range a.widths {
-			a.from[i] = b.Add(a.from[i], b.Mul(r.first, width))
-		}
 		return
 	}
 	a.origin, a.first = 0, a.head
@@ -118,6 +112,30 @@ func (a *chunkedArgs) find(k *chunkedRule) {
 	if a.slotBuffer != nil {
 		a.slot = a.slotBuffer.Load(kernel.U32, 0)
 	}
+}
+
+// eachRun runs body for the rows of the step or, where that has parts, for each run, one behind the other: as many
+// workgroups more as there may be runs would be in the way of those that work.
+func (a *chunkedArgs) eachRun(k *chunkedRule, body func()) {
+	b := a.b
+	if k.rows.Part == 0 {
+		body()
+		return
+	}
+	n, from, next := a.n, a.from, b.Var(kernel.U32, 0)
+	b.ForRolled(0, n, k.rows.Part, func(first kernel.Value) {
+		b.If(b.Ge(first, next.Get()), func() {
+			r := findRun(b, k.rows, k.wave, n, first, a.pos, a.slotBuffer)
+			next.Set(r.end)
+			a.origin, a.n, a.slot = r.first, b.Sub(r.end, r.first), r.slot
+			a.last, a.first = b.Sub(a.n, 1), b.Add(a.head, b.Mul(r.first, a.heads))
+			for i, width := range a.widths {
+				a.from[i] = b.Add(from[i], b.Mul(r.first, width))
+			}
+			body()
+			b.Barrier() // the next run has the same shared memory
+		})
+	})
 }
 
 // part is the first column of a workgroup in its head.

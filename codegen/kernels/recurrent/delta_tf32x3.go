@@ -70,14 +70,19 @@ func (k *deltaTF32x3Kernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	return func(b *kernel.Builder) {
 		r.b, r.n = b, r.rows.Load(b)
 		r.begin()
-		r.loadState()
-		for i := range copiedChunks - 1 {
-			r.copy(b.U32(uint32(i * ir.DeltaChunk)))
-		}
-		b.CopyWait(copiedChunks - 2)
-		b.Barrier()
-		b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
-		r.storeState()
+		r.eachRun(&k.chunkedRule, func() {
+			r.loadState()
+			for i := range copiedChunks - 1 {
+				r.copy(b.U32(uint32(i * ir.DeltaChunk)))
+			}
+			b.CopyWait(copiedChunks - 2)
+			b.Barrier()
+			b.ForRolled(0, r.n, ir.DeltaChunk, r.chunk)
+			r.storeState()
+			if k.rows.Part > 0 {
+				b.CopyWait(0) // what was copied ahead is behind the run
+			}
+		})
 	}
 }
 

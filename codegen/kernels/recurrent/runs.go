@@ -25,21 +25,26 @@ func tileOf(rows site.Extent) int {
 	return 0
 }
 
-// findRun finds the run that begins with a part of a step of n rows, and ends the workgroup if none does. The lanes of
-// a subgroup, wave of them, look at a part each: a sequence has as many neighbours as have its slot. The position of
-// the last row tells how many rows its last part has, since dead rows have that of the row before.
-func findRun(b *kernel.Builder, rows site.Extent, wave int, n, part kernel.Value, pos, slots *kernel.Buffer) stepRun {
-	last := b.Sub(n, 1)
-	r := stepRun{first: b.Mul(part, rows.Part)}
-	in := b.Min(r.first, last)
-	r.slot = slots.Load(kernel.U32, in)
+// runOf finds the run that begins with a part of a step of n rows, and ends the workgroup if none does.
+func runOf(b *kernel.Builder, rows site.Extent, wave int, n, part kernel.Value, pos, slots *kernel.Buffer) stepRun {
+	first, last := b.Mul(part, rows.Part), b.Sub(n, 1)
+	in := b.Min(first, last)
+	slot := slots.Load(kernel.U32, in)
 	before := slots.Load(kernel.U32, b.Sub(b.Max(in, 1), 1))
-	goesOn := b.And(b.Gt(part, 0), b.Eq(before, r.slot))
-	b.ReturnIf(b.Or(b.Ge(r.first, n), goesOn, rows.Dead(b, r.slot)))
+	goesOn := b.And(b.Gt(part, 0), b.Eq(before, slot))
+	b.ReturnIf(b.Or(b.Ge(first, n), goesOn, rows.Dead(b, slot)))
+	return findRun(b, rows, wave, n, first, pos, slots)
+}
+
+// findRun finds the run that begins with a row of a step of n rows. The lanes of a subgroup, wave of them, look at a
+// part each: a sequence has as many neighbours as have its slot. The position of the last row tells how many rows its
+// last part has, since dead rows have that of the row before.
+func findRun(b *kernel.Builder, rows site.Extent, wave int, n, first kernel.Value, pos, slots *kernel.Buffer) stepRun {
+	r := stepRun{first: first, slot: slots.Load(kernel.U32, first)}
 	count := b.U32(0)
 	for from := 0; from < partsOf(rows); from += wave {
 		at := b.Mul(b.Add(b.SubgroupLane(), from), rows.Part)
-		mine := b.And(b.Lt(at, n), b.Eq(slots.Load(kernel.U32, b.Min(at, last)), r.slot))
+		mine := b.And(b.Lt(at, n), b.Eq(slots.Load(kernel.U32, b.Min(at, b.Sub(n, 1))), r.slot))
 		count = b.Add(count, b.SubgroupAdd(b.Select(mine, b.U32(1), b.U32(0))))
 	}
 	behind := b.Min(b.Add(r.first, b.Mul(count, rows.Part)), n)

@@ -218,7 +218,7 @@ func (k *ssdKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 func (r *ssdRun) findRows(n kernel.Value, pos *kernel.Buffer) {
 	b := r.b
 	if r.rows.Part > 0 {
-		run := findRun(b, r.rows, r.wave, n, b.WorkgroupID(1), pos, r.slotBuffer)
+		run := runOf(b, r.rows, r.wave, n, b.WorkgroupID(1), pos, r.slotBuffer)
 		r.row, r.slot, r.count = run.first, run.slot, b.Sub(run.end, run.first)
 		return
 	}
