@@ -97,6 +97,9 @@ func (k *argmaxKernel) key() string {
 		key += fmt.Sprintf(" choose v=%d", k.vec)
 		if k.part != nil {
 			key += " split"
+			if n := k.together(); n > 1 {
+				key += fmt.Sprintf("/%d", n)
+			}
 		}
 		if len(k.masks) > 0 {
 			key += " masked"
@@ -217,8 +220,12 @@ func (k *argmaxKernel) kernel(s *site.Signature, size int) func(b *kernel.Builde
 	}
 }
 
-// argmaxAhead is the accesses of a lane that wait for nothing.
-const argmaxAhead = 8
+const (
+	// argmaxAhead is the accesses of a lane that wait for nothing.
+	argmaxAhead = 8
+	// argmaxRows is the rows of which a subgroup merges parts at once, at most.
+	argmaxRows = 8
+)
 
 // argmaxRun is the kernel while it is built.
 type argmaxRun struct {
@@ -255,9 +262,12 @@ func (r *argmaxRun) run() {
 		}
 		r.count = r.step[5].Load(kernel.U32, 0)
 	}
-	if r.part != nil {
+	switch {
+	case r.part != nil && r.together() > 1:
+		b.For(b.SubgroupID(), r.bound, b.Mul(b.NumSubgroups(), r.together()), r.finishRows)
+	case r.part != nil:
 		b.For(b.SubgroupID(), r.bound, b.NumSubgroups(), func(row kernel.Value) { r.finish(row, b.SubgroupElect(), r.merge) })
-	} else {
+	default:
 		b.For(0, r.bound, 1, func(row kernel.Value) { r.finish(row, first, r.chooseRow) })
 	}
 	if r.advance != nil {
@@ -272,29 +282,71 @@ func (r *argmaxRun) run() {
 // finish writes what choose returns for a row, in the lane that is to, and lets the row of
 // the step block follow its source.
 func (r *argmaxRun) finish(row, writes kernel.Value, choose func(row kernel.Value) kernel.Value) {
-	b, source := r.b, row
-	at, seq := b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)
-	if r.advance != nil {
-		if r.rows.N == nil {
-			source = b.Sub(r.n, 1)
-		}
-		b.If(writes, func() { // early, and in no other lane: it may come late, when the row is written
-			at.Set(r.step[1].Load(kernel.U32, source))
-			seq.Set(r.step[2].Load(kernel.U32, source))
-		})
-	}
+	at, seq := r.source(row, writes)
 	next := choose(row)
-	b.If(writes, func() {
-		if r.logits != nil && r.next != nil {
-			r.chosen.Store(row, next)
+	r.b.If(writes, func() { r.put(row, next, at, seq) })
+}
+
+// source loads position and sequence of the source of a row, in the lane that writes it.
+func (r *argmaxRun) source(row, writes kernel.Value) (at, seq *kernel.Var) {
+	b := r.b
+	at, seq = b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)
+	if r.advance == nil {
+		return at, seq
+	}
+	if r.rows.N == nil {
+		row = b.Sub(r.n, 1)
+	}
+	b.If(writes, func() { // early, and in no other lane: it may come late, when the row is written
+		at.Set(r.step[1].Load(kernel.U32, row))
+		seq.Set(r.step[2].Load(kernel.U32, row))
+	})
+	return at, seq
+}
+
+// put writes a row.
+func (r *argmaxRun) put(row, next kernel.Value, at, seq *kernel.Var) {
+	b := r.b
+	if r.logits != nil && r.next != nil {
+		r.chosen.Store(row, next)
+	}
+	if r.advance != nil {
+		r.step[0].Store(row, next)
+		r.step[1].Store(row, b.Add(at.Get(), 1))
+		r.step[2].Store(row, seq.Get())
+		r.step[4].Store(b.Mod(b.Add(r.count, row), r.ring), next)
+	}
+}
+
+// finishRows is finish of several rows of a subgroup, whose loads wait for each other else: first, and on.
+func (r *argmaxRun) finishRows(first kernel.Value) {
+	b := r.b
+	var rows []kernel.Value
+	var at, seq, tops, ids []*kernel.Var
+	for j := range r.together() {
+		row := b.Add(first, b.Mul(b.NumSubgroups(), j))
+		a, s := r.source(row, b.And(b.SubgroupElect(), b.Lt(row, r.bound)))
+		rows, at, seq = append(rows, row), append(at, a), append(seq, s)
+		tops, ids = append(tops, b.Var(kernel.F32, math.Inf(-1))), append(ids, b.Var(kernel.U32, 0))
+	}
+	b.For(b.SubgroupLane(), r.splits, b.Div(r.size, b.NumSubgroups()), func(i kernel.Value) {
+		var parts []kernel.Value
+		for _, row := range rows {
+			parts = append(parts, r.partOf(b.Min(row, b.Sub(r.bound, 1)), i))
 		}
-		if r.advance != nil {
-			r.step[0].Store(row, next)
-			r.step[1].Store(row, b.Add(at.Get(), 1))
-			r.step[2].Store(row, seq.Get())
-			r.step[4].Store(b.Mod(b.Add(r.count, row), r.ring), next)
+		for j, part := range parts {
+			takeBest(b, tops[j], ids[j], b.Elem(part, 0), b.Convert(kernel.U32, b.Elem(part, 1)))
 		}
 	})
+	for j, row := range rows {
+		_, next := r.among(tops[j], ids[j])
+		b.If(b.And(b.SubgroupElect(), b.Lt(row, r.bound)), func() { r.put(row, next, at[j], seq[j]) })
+	}
+}
+
+// together is the rows that a subgroup merges at once.
+func (k *argmaxKernel) together() int {
+	return min(argmaxRows, site.CeilDiv(k.rows.Max, target.DecodeRows))
 }
 
 // chooseParts writes what the workgroup finds in its part of its row, and ends all
@@ -318,10 +370,15 @@ func (r *argmaxRun) chooseParts(first kernel.Value) {
 func (r *argmaxRun) merge(row kernel.Value) kernel.Value {
 	b := r.b
 	_, index := r.best(r.splits, func(i kernel.Value) (kernel.Value, kernel.Value) {
-		part := r.partial.Load(lane.F32x2, b.Add(b.Mul(row, r.splits), i))
+		part := r.partOf(row, i)
 		return b.Elem(part, 0), b.Convert(kernel.U32, b.Elem(part, 1))
 	})
 	return index
+}
+
+// partOf is what a part of a row has left: its largest number and that one's index.
+func (r *argmaxRun) partOf(row, i kernel.Value) kernel.Value {
+	return r.partial.Load(lane.F32x2, r.b.Add(r.b.Mul(row, r.splits), i))
 }
 
 // chooseRow is merge for a row that is not split, and a workgroup.
@@ -456,11 +513,16 @@ func (r *argmaxRun) best(n kernel.Value, load func(i kernel.Value) (v, index ker
 	most, at := b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0)
 	b.For(b.SubgroupLane(), n, b.Div(r.size, b.NumSubgroups()), func(i kernel.Value) {
 		v, j := load(i)
-		more := b.Or(b.Gt(v, most.Get()), b.And(b.Eq(v, most.Get()), b.Lt(j, at.Get())))
-		most.Set(b.Select(more, v, most.Get()))
-		at.Set(b.Select(more, j, at.Get()))
+		takeBest(b, most, at, v, j)
 	})
 	return r.among(most, at)
+}
+
+// takeBest takes a number and its index if it is larger than the most, or as large and its index smaller.
+func takeBest(b *kernel.Builder, most, at *kernel.Var, v, index kernel.Value) {
+	more := b.Or(b.Gt(v, most.Get()), b.And(b.Eq(v, most.Get()), b.Lt(index, at.Get())))
+	most.Set(b.Select(more, v, most.Get()))
+	at.Set(b.Select(more, index, at.Get()))
 }
 
 // among returns the largest of what the lanes of a subgroup have and its smallest index.
