@@ -143,7 +143,11 @@ func splitArgmax(p *ir.Program, t *target.Target) error {
 			if op.Kind.Name != "argmax" {
 				continue
 			}
-			n := strategy.ArgmaxParts(int(op.Args[0].Type.Last()), t)
+			rows := 1
+			if op.Args[0].Type.Shape[0] == ir.T {
+				rows = f.Rows
+			}
+			n := strategy.ArgmaxParts(int(op.Args[0].Type.Last()), rows, t)
 			if n == 1 && (f.Rows == 1 || op.Args[0].Type.Shape[0] != ir.T) {
 				continue
 			}
