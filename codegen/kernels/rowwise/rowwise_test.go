@@ -111,6 +111,7 @@ func TestArgmax(t *testing.T) {
 		{Rows: 1, Globals: parts + "step @x : f32[T, 40002]\n", Group: "%0 = argmax_split @x {splits=5} : f32[T, 10]\n%1 = argmax_merge %0 {splits=5} : i32[T]\nadvance %1, @token, @pos, @slot, @n, @out, @count"},
 		{Rows: 8, N: 7, Globals: parts + "step @x : f32[T, 40002]\n", Group: "%0 = argmax_split @x {splits=5} : f32[T, 10]\n%1 = argmax_merge %0 {splits=5} : i32[T]\nadvance %1, @token, @pos, @slot, @n, @out, @count"},
 		{Rows: 16, N: 13, Globals: parts + "step @tied : f32[T, 700]\n", Group: "%0 = argmax_split @tied {splits=5} : f32[T, 10]\n%1 = argmax_merge %0 {splits=5} : io i32[T]\nadvance %1, @token, @pos, @slot, @n, @out, @count"},
+		{Rows: 80, N: 71, Globals: parts + "step @tied : f32[T, 60]\n", Group: "%0 = argmax_split @tied {splits=2} : f32[T, 4]\n%1 = argmax_merge %0 {splits=2} : io i32[T]"}, // subgroups take rows twice
 		{Rows: 5, N: 4, Globals: parts + "step @x : f32[T, 700]\n", Group: "%0 = argmax_split @x {splits=1} : f32[T, 2]\n%1 = argmax_merge %0 {splits=1} : io i32[T]"},
 		{Rows: 4, N: 3, Globals: parts + "step @tied : f32[T, 5001]\n", Group: "%0 = argmax_split @tied {splits=32} : f32[T, 64]\n%1 = argmax_merge %0 {splits=32} : io i32[T]\nadvance %1, @token, @pos, @slot, @n, @out, @count"},
 		{Rows: 32, N: 30, Slot: []int{2}, Globals: parts + "step @x : f32[1, 12]\n", Group: "%0 = argmax_split @x {splits=4} : f32[1, 8]\n%1 = argmax_merge %0 {splits=4} : io i32[1]"},
