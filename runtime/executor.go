@@ -36,6 +36,10 @@ type Executor interface {
 // computes on the host's processors nothing is gained by submitting a step ahead.
 type Overlapping interface{ Overlaps() bool }
 
+// Nearing is an executor that calls a function once while the next submission is waited for, shortly before its end is
+// expected; not at all where it does not know when that is.
+type Nearing interface{ Near(f func()) }
+
 // Launch is an entry, or a part of it, and how often it runs in a row.
 type Launch struct {
 	Entry *plans.Entry

@@ -29,6 +29,7 @@ type loop struct {
 	spent     time.Duration // on prompts, in this step
 	forcedRun float64       // seq.forcedRun of all
 	guided    *guided       // nil: no sequences are
+	crew      *crew         // nil: nobody helps
 	guides    bool          // the device can choose within masks
 	host      average       // seconds from the end of a step of decoding on the device until its tokens are chosen
 	perRow    average       // seconds that the choice by a row of candidates takes

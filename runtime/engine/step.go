@@ -202,6 +202,8 @@ func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
 			e.block.Add(t, len(s.slot.tokens)+k, s.slot.index)
 		}
 	}
+	e.callCrew(group)
+	defer e.dismiss()
 	if _, err := e.launch(entry, depth, times); err != nil {
 		return err
 	}
@@ -289,7 +291,7 @@ func (e *Engine) chooseOnHost(entry *plans.Entry, group []*seq, rows, list []int
 		}
 	}
 	began := time.Now()
-	own := each(few, int(e.perRow.mean*float64(len(few))/wakeUp.Seconds()), func(i int) {
+	own := e.crew.each(few, int(e.perRow.mean*float64(len(few))/wakeUp.Seconds()), func(i int) {
 		by := row{vocab: vocab}
 		if among != nil {
 			by.candidates = among[rows[i]*ir.CandidateRow:][:ir.CandidateRow]

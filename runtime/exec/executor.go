@@ -34,6 +34,7 @@ type Executor struct {
 	works   []driver.Work            // of a submission, in memory that is used again
 	last    *seat                    // whose results Ints returns
 	dirty   bool                     // the host has written to the step block
+	near    func()                   // Near; nil: nobody wants to know
 	givenUp driver.Fence             // a submission that nobody waited for to its end; 0 without one
 	took    map[replay]time.Duration // the last time
 	spare   []driver.Memory          // of states that were freed

@@ -173,7 +173,7 @@ func (x *Executor) Wait(ctx context.Context, t runtime.Ticket) error {
 		return fmt.Errorf("device %s: submission %d is not open", x.info.Name, t)
 	}
 	s := x.seats[i]
-	defer func() { s.fence = 0 }()
+	defer func() { s.fence, x.near = 0, nil }()
 	if err := x.await(ctx, s.fence, s.began, x.took[s.replay]); err != nil {
 		return err
 	}
@@ -183,6 +183,9 @@ func (x *Executor) Wait(ctx context.Context, t runtime.Ticket) error {
 	x.last = s
 	return nil
 }
+
+// Near implements runtime.Nearing.
+func (x *Executor) Near(f func()) { x.near = f }
 
 // await waits for a submission, which began then, until the caller loses interest; it is given up then. It sleeps for
 // most of the time that is expected, if any is, then looks for the end all the time, for as long again: the end is seen
@@ -209,7 +212,10 @@ func (x *Executor) await(ctx context.Context, f driver.Fence, began time.Time, e
 		if past, most := time.Since(began), expected*9/10; past < most {
 			timeout = min(poll, most-past)
 		} else if past < 2*expected {
-			timeout = 0
+			if timeout = 0; x.near != nil {
+				x.near()
+				x.near = nil
+			}
 		}
 		err := x.dev.Wait(f, timeout)
 		if !errors.Is(err, driver.ErrTimeout) {

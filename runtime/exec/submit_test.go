@@ -332,6 +332,38 @@ func TestGivenUp(t *testing.T) {
 	})
 }
 
+// TestNear: who wants to know is told once shortly before a submission ends, as the last one of its kind tells when
+// that is; not in the first one, nor of one that ends sooner.
+func TestNear(t *testing.T) {
+	x, d := open(t, nil)
+	e := &x.plan.Entries[0]
+	var told []time.Duration
+	run := func(takes time.Duration) {
+		t.Helper()
+		told = nil
+		begin(t, x, 5)
+		d.Hold(takes > 0)
+		began := time.Now()
+		x.Near(func() { told = append(told, time.Since(began)) })
+		time.AfterFunc(takes, func() { d.Hold(false) })
+		check(t, runtime.Run(t.Context(), x, e, 1))
+	}
+	const takes = 20 * time.Millisecond
+	if run(takes); len(told) != 0 {
+		t.Errorf("behind %v the first one is about to end", told)
+	}
+	if run(2 * takes); len(told) != 1 || told[0] < takes*8/10 || told[0] >= 2*takes {
+		t.Errorf("told behind %v, want once, and shortly before %v", told, takes)
+	}
+	if run(0); len(told) != 0 {
+		t.Errorf("told behind %v, though it took no time", told)
+	}
+	check(t, runtime.Run(t.Context(), x, e, 1))
+	if len(told) != 0 {
+		t.Error("who asked before is told of a later one")
+	}
+}
+
 // TestFaults: a device that fails in any verb ends what was asked with an error that says so. None hangs, and Close
 // returns.
 func TestFaults(t *testing.T) {

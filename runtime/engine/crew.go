@@ -1,0 +1,98 @@
+package engine
+
+import (
+	goruntime "runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/zincc-dev/zincc/runtime"
+)
+
+// crew is goroutines that help to choose by candidates for many rows. They come shortly before the rows do: to wake a
+// processor takes longer than to choose for some rows, and the device waits meanwhile. A nil crew is nobody.
+type crew struct {
+	work atomic.Pointer[work]
+	over atomic.Bool
+}
+
+// work is what is to be done for each of a list.
+type work struct {
+	list       []int
+	f          func(i int)
+	next, done atomic.Int64
+}
+
+// run does what is left of the work, and returns how much that was.
+func (w *work) run() (own int) {
+	for k := int(w.next.Add(1)); k <= len(w.list); k = int(w.next.Add(1)) {
+		w.f(w.list[k-1])
+		w.done.Add(1)
+		own++
+	}
+	return own
+}
+
+const (
+	// looks is how often helpers look for work, which takes one to two milliseconds.
+	looks = 1 << 20
+	// crewShare is the work that somebody comes for who is there in time.
+	crewShare = 20 * time.Microsecond
+)
+
+// help does its part of the work once there is some.
+func (c *crew) help() {
+	for range looks {
+		if c.over.Load() {
+			return
+		}
+		if w := c.work.Load(); w != nil {
+			w.run()
+			return
+		}
+	}
+}
+
+// each calls f for numbers and returns how many of the calls it made itself. If there is no crew, so many are called.
+func (c *crew) each(list []int, helpers int, f func(i int)) (own int) {
+	if c == nil {
+		return each(list, helpers, f)
+	}
+	w := &work{list: list, f: f}
+	c.work.Store(w)
+	own = w.run()
+	for int(w.done.Load()) < len(list) { // helpers are in the middle of the last ones
+		goruntime.Gosched()
+	}
+	return own
+}
+
+// callCrew has helpers come when the next submission is about to end, if the host chooses for so many of a group that
+// this pays. Half of the processors are left to readers.
+func (e *Engine) callCrew(group []*seq) {
+	x, ok := e.exec.(runtime.Nearing)
+	rows := 0
+	for _, s := range group {
+		if s.onHost() && !s.needsLogits() {
+			rows++
+		}
+	}
+	n := min(int(e.perRow.mean*float64(rows)/crewShare.Seconds()), goruntime.GOMAXPROCS(0)/2-1)
+	if !ok || n < 1 {
+		return
+	}
+	x.Near(func() {
+		c := &crew{}
+		e.crew = c
+		for range n {
+			go c.help()
+		}
+	})
+}
+
+// dismiss ends the helpers' wait.
+func (e *Engine) dismiss() {
+	if e.crew != nil {
+		e.crew.over.Store(true)
+		e.crew = nil
+	}
+}
