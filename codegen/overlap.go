@@ -31,8 +31,10 @@ func overlapCalls(p *ir.Program, t *target.Target, calls chosen) error {
 				return err
 			}
 			if g.Call.Overlap.Waits = when; g.Early == ir.LoadsFirst && c.Early {
-				g.Call.Overlap.Loads = earlyLoads(g, c, before)
-				late[site{entry, f.Groups[i-1].Name}] = true
+				if loads := earlyLoads(g, c, before); c.EarlyOf == "" || loadsOf(c, loads) {
+					g.Call.Overlap.Loads = loads
+					late[site{entry, f.Groups[i-1].Name}] = true
+				}
 			}
 			before = c
 		}
@@ -44,6 +46,11 @@ func overlapCalls(p *ir.Program, t *target.Target, calls chosen) error {
 		}
 	}
 	return nil
+}
+
+// loadsOf reports whether the loads have the argument for which c loads early.
+func loadsOf(c *kernels.Candidate, loads []int) bool {
+	return slices.ContainsFunc(loads, func(i int) bool { return c.Operands[i].Name == c.EarlyOf })
 }
 
 // earlyLoads says which arguments of c, of group g, its kernel loads early: variables that neither the dispatch before

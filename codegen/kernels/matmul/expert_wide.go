@@ -195,7 +195,7 @@ func (k *expertWide) candidate() site.Candidate {
 		key += fmt.Sprintf(" stages=%d", k.stages)
 	}
 	if k.bytes {
-		key += fmt.Sprintf(" bytes=%d lines=%d workers=%d,%d%s", k.columns(), k.lines(), k.workers[0], k.workers[1], k.wholeKey())
+		key += fmt.Sprintf(" bytes=%d lines=%d%s workers=%d,%d%s", k.columns(), k.lines(), k.cutsKey(), k.workers[0], k.workers[1], k.wholeKey())
 	}
 	if k.top != nil {
 		key += " top" + weighedKey(k.top)
@@ -204,11 +204,13 @@ func (k *expertWide) candidate() site.Candidate {
 		key += " ids"
 	}
 	c := site.Candidate{
-		Kernel: key,
-		Order:  "expert_" + fixedOrder(fragment.Lanes),
-		Shape:  fmt.Sprintf("wide, %d turns", k.turns),
-		Room:   wideRoom,
-		Grid:   [3]int{k.sharedTiles() + k.experts, k.parts(), 1},
+		Kernel:  key,
+		Order:   "expert_" + fixedOrder(fragment.Lanes),
+		Shape:   fmt.Sprintf("wide, %d turns", k.turns),
+		Room:    wideRoom,
+		Early:   k.bytes && k.shared == nil,
+		EarlyOf: "ids",
+		Grid:    [3]int{k.sharedTiles() + k.experts, k.parts(), 1},
 	}
 	if k.bytes {
 		c.Grid = [3]int{k.workers[0], k.workers[1], 1}

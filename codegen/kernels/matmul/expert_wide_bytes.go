@@ -26,6 +26,8 @@ type byteShared struct {
 	codes  *kernel.Array // pairs of words, by run and lane
 	totals *kernel.Array // pairs of words, by lane
 	scales *kernel.Array // by column
+	// partials are the pairs of sums of subgroups that have parts of rows; nil if none have
+	partials *kernel.Array
 }
 
 // matrices is how many matrices of byteColumns columns the kernel takes at a time.
@@ -33,15 +35,19 @@ func (k *expertWide) matrices() int { return k.columns() / byteColumns }
 
 func (k *expertWide) newByteShared(b *kernel.Builder) *byteShared {
 	n := k.matrices() * k.blocks()
-	return &byteShared{
+	s := &byteShared{
 		codes:  b.Shared(lane.U32x2, n*weight.FixedRuns*fragment.Lanes),
 		totals: b.Shared(lane.U32x2, n*fragment.Lanes), scales: b.Shared(kernel.F32, n*byteColumns),
 	}
+	if k.cuts() > 1 {
+		s.partials = b.Shared(lane.F32x2, k.partials())
+	}
+	return s
 }
 
 // byteSize is the size of byteShared and of panels.
 func (k *expertWide) byteSize() int {
-	n := k.matrices() * k.blocks() * (8*fragment.Lanes*(weight.FixedRuns+1) + 4*byteColumns)
+	n := k.matrices()*k.blocks()*(8*fragment.Lanes*(weight.FixedRuns+1)+4*byteColumns) + 8*k.partials()
 	for _, words := range k.panelSizes() {
 		n += 4 * words
 	}

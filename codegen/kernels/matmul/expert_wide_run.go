@@ -15,6 +15,7 @@ type expertWideTask struct {
 	result func(column kernel.Value) kernel.Value // row of the result
 	pool   *kernel.Array                          // pairs of words, in which sums are if they have no array of their own
 	bytes  *byteShared                            // of products of bytes; nil for others
+	sets   int                                    // of byteColumns rows, that are multiplied together
 }
 
 func (k *expertWide) newShared(b *kernel.Builder) fixedShared {

@@ -37,12 +37,14 @@ func TestExpertWide(t *testing.T) {
 		{dtype: ir.Q6_K, embd: 1536, ff: 20, experts: 64, slots: 2, norm: true, gating: "softmax"},
 		{dtype: ir.Q8_0, embd: 768, ff: 16, experts: 9, slots: 3, merged: true, norm: true, gating: "softmax", nans: true},
 		{dtype: ir.Q4_K, embd: 512, ff: 40, experts: 40, slots: 2, norm: true, gating: "softmax"},
+		{dtype: ir.Q4_K, embd: 2048, ff: 136, experts: 12, slots: 2, shared: 40, norm: true, gating: "softmax"},
+		{dtype: ir.Q5_K, embd: 1024, ff: 40, experts: 40, slots: 4, norm: true, gating: "softmax"},
 		{dtype: ir.Q4_K, embd: 7168, ff: 8, experts: 3, slots: 1, shared: 8, gating: "softmax"}, // without a staging buffer
 	} {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
 			m.fixed = true
-			rows := []int{16, 32, 32, 16, 16, 16}[i]
+			rows := []int{16, 32, 32, 16, 16, 16, 32, 16}[i]
 			run := func(family string, apart bool) (out []*ir.Value, got map[*ir.Value][]byte) {
 				w := newWork(t, rows, rows-3)
 				w.f.Class = ir.ExactStep

@@ -168,41 +168,61 @@ func (f *expertFinder) addUp(b *kernel.Builder, p panels) {
 // sharedWeight is the lines that the tiles of a workgroup of the shared expert are worth.
 const sharedWeight = 2
 
-// part returns the first line of the worker, counted through all panels, and where its lines end. Workers that
-// have a part of the shared expert get fewer.
-func (r *expertWideTask) part(all kernel.Value) (from, to kernel.Value) {
+// shareOf returns what the worker multiplies. Workers that have a part of the shared expert get less.
+func (r *expertWideTask) shareOf(p panels) byteShare {
 	b, k := r.b, r.kernel
-	workers, shared := k.workers[0]*k.workers[1], k.sharedTiles()*k.workers[1]
+	all := b.Mul(b.Shr(p.starts.Load(b.U32(uint32(k.experts))), 16), k.cutsOfPanel())
+	workers, shared, weight := k.workers[0]*k.workers[1], k.sharedTiles()*k.workers[1], sharedWeight*k.cuts()
 	own := b.Add(b.Mul(b.WorkgroupID(0), k.workers[1]), b.WorkgroupID(1))
-	total := b.Add(all, sharedWeight*shared)
+	total := b.Add(all, weight*shared)
 	at := func(worker kernel.Value) kernel.Value {
-		given := b.Mul(b.Min(worker, shared), sharedWeight)
+		given := b.Mul(b.Min(worker, shared), weight)
 		return b.Min(b.Sub(b.Max(b.Div(b.Mul(total, worker), workers), given), given), all)
 	}
-	return at(own), at(b.Add(own, 1))
+	return byteShare{p, at(own), at(b.Add(own, 1))}
 }
 
-// computeBytes multiplies rows of the worker's lines with their outputs. For a panel each subgroup rounds a block of
+// computeBytes multiplies rows of the worker's share with their outputs. For a panel each subgroup rounds a block of
 // x for all of them. Then it goes through its tiles, block by block, while the next ones are copied.
 func (r *expertWideTask) computeBytes(f *expertFinder, p panels) {
 	b, k := r.b, r.kernel
-	from, to := r.part(b.Mul(b.Shr(p.starts.Load(b.U32(uint32(k.experts))), 16), k.lines()))
-	c := byteCopies{p, b.Mul(to, k.blocks())}
-	b.If(b.Lt(from, to), func() {
+	s, of := r.shareOf(p), k.cutsOfPanel()
+	b.If(b.Lt(s.from, s.to), func() {
 		for i := range r.stages - 1 {
-			r.copyStep(c, b.Add(b.Mul(from, k.blocks()), i))
+			r.copyStep(s, b.Add(b.Mul(s.from, k.stepsOfCut()), i))
 		}
-		b.ForRolled(b.Div(from, k.lines()), b.Div(b.Add(to, k.lines()-1), k.lines()), 1, func(panel kernel.Value) {
+		b.ForRolled(b.Div(s.from, of), b.Div(b.Add(s.to, of-1), of), 1, func(panel kernel.Value) {
 			b.Barrier() // all have read x of the panel before
 			r.open(f, p, panel)
-			scales := r.roundAll()
-			first := b.Mul(panel, k.lines())
-			b.ForRolled(b.Max(from, first), b.Min(to, b.Add(first, k.lines())), 1, func(line kernel.Value) {
-				for i, sums := range r.addBlocks(c, line) {
-					r.finishTile(b.Sub(line, first), b.Add(r.quad, i*byteColumns), sums, scales[i])
-				}
+			first := b.Mul(panel, of)
+			from, to := b.Max(s.from, first), b.Min(s.to, b.Add(first, of))
+			if r.sets = k.matrices(); r.sets == 1 || !k.few() {
+				r.computePanel(s, from, to)
+				return
+			}
+			b.IfElse(b.Le(r.columns, byteColumns), func() {
+				r.sets = 1
+				r.computePanel(s, from, to)
+			}, func() {
+				r.sets = k.matrices()
+				r.computePanel(s, from, to)
 			})
 		})
+	})
+}
+
+// computePanel multiplies the rows of a panel, which fill so many sets, with the outputs of some cuts.
+func (r *expertWideTask) computePanel(s byteShare, from, to kernel.Value) {
+	b := r.b
+	scales := r.roundAll()
+	b.ForRolled(from, to, 1, func(cut kernel.Value) {
+		piece := r.pieceAt(s, cut)
+		compute := func() { r.finishPiece(piece, r.joined(piece, r.addBlocks(s, piece)), scales) }
+		if r.kernel.cuts() == 1 {
+			compute()
+		} else {
+			b.If(b.Eq(cut, piece.cut), compute) // others came with that one
+		}
 	})
 }
 
@@ -225,7 +245,7 @@ func (r *expertWideTask) open(f *expertFinder, p panels, panel kernel.Value) {
 func (r *expertWideTask) roundAll() (scales []*kernel.Value) {
 	b, k := r.b, r.kernel
 	gains := r.ownGains(r.own)
-	for i := range k.matrices() {
+	for i := range r.sets {
 		if k.sharers() > 1 {
 			b.If(b.Eq(r.member, i%k.sharers()), func() { r.roundBytes(i, nil) })
 			continue
@@ -234,48 +254,36 @@ func (r *expertWideTask) roundAll() (scales []*kernel.Value) {
 		gains = nil // they are in shared memory
 	}
 	b.Barrier()
-	for i := range k.matrices() {
+	for i := range r.sets {
 		scales = append(scales, r.columnScale(b.Add(r.quad, i*byteColumns)))
 	}
 	return scales
 }
 
-// tileCol is the first output of each matrix of the subgroup's tile in a line of an expert.
-func (r *expertWideTask) tileCol(line kernel.Value) kernel.Value {
-	b, k := r.b, r.kernel
-	return b.Mul(b.Add(b.Mul(line, k.groups()), r.group), k.each())
-}
-
-// byteCopies is what copies go through: steps are blocks of lines, counted through all panels.
-type byteCopies struct {
-	panels
-	end kernel.Value // step
-}
-
 // copyStep begins to copy the block of a step, if there is one.
-func (r *expertWideTask) copyStep(c byteCopies, step kernel.Value) {
+func (r *expertWideTask) copyStep(s byteShare, step kernel.Value) {
 	b, k := r.b, r.kernel
-	expert := r.p.expert
-	b.If(b.Lt(step, c.end), func() {
-		line := b.Div(step, k.blocks())
-		of := b.And(c.list.Load(b.Div(line, k.lines())), 0xffff)
+	expert, cut := r.p.expert, b.Div(step, k.stepsOfCut())
+	b.If(b.Lt(cut, s.to), func() {
+		of := b.And(s.list.Load(b.Div(cut, k.cutsOfPanel())), 0xffff)
 		r.p.expert = &of
-		r.copyBlock(r.tileCol(b.Mod(line, k.lines())), b.Mod(step, k.blocks()), step)
+		piece := r.pieceAt(s, cut)
+		r.copyBlock(r.tileCol(piece), b.Add(piece.block, b.Sub(step, b.Mul(piece.cut, k.stepsOfCut()))), step)
 	})
 	b.CopyGroup()
 	r.p.expert = expert
 }
 
-// stepSums waits for a block of a line, begins to copy one ahead, and returns the lane's sums.
-func (r *expertWideTask) stepSums(c byteCopies, line, block kernel.Value) [][2]kernel.Value {
+// stepSums waits for the i-th block of a piece, begins to copy one ahead, and returns the lane's sums.
+func (r *expertWideTask) stepSums(s byteShare, piece bytePiece, i kernel.Value) [][2]kernel.Value {
 	b, k := r.b, r.kernel
-	step := b.Add(b.Mul(line, k.blocks()), block)
+	step, block := b.Add(b.Mul(piece.cut, k.stepsOfCut()), i), b.Add(piece.block, i)
 	b.CopyWait(r.stages - 2)
 	b.SubgroupBarrier() // the block is there, and all have read the one before it, in whose place another comes
-	r.copyStep(c, b.Add(step, r.stages-1))
-	rows := r.rowsAt(r.tileCol(b.Mod(line, k.lines())), nil)
+	r.copyStep(s, b.Add(step, r.stages-1))
+	rows := r.rowsAt(r.tileCol(piece), nil)
 	var xs []byteX
-	for i := range k.matrices() {
+	for i := range r.sets {
 		of := b.Add(block, i*k.blocks())
 		totals := r.bytes.totals.Load(b.Add(b.Mul(of, fragment.Lanes), r.lane))
 		xs = append(xs, byteX{
@@ -288,73 +296,4 @@ func (r *expertWideTask) stepSums(c byteCopies, line, block kernel.Value) [][2]k
 		})
 	}
 	return r.byteBlock(rows, r.copied(rows, block, step), xs)
-}
-
-// chunkSum adds the sums of a row's blocks as gemm_fixed does: those of a chunk in pairs, then chunks one after
-// the other.
-type chunkSum struct{ pair, all *kernel.Var }
-
-// addBlocks returns the lane's sums of its tile in a line, by matrix of columns and row.
-func (r *expertWideTask) addBlocks(c byteCopies, line kernel.Value) (sums [][2]kernel.Value) {
-	b, k := r.b, r.kernel
-	vars := make([][2]chunkSum, k.matrices())
-	for i := range vars {
-		for h := range vars[i] {
-			vars[i][h] = chunkSum{b.Var(kernel.F32, b.F32(0)), b.Var(kernel.F32, b.F32(0))}
-		}
-	}
-	// add adds what come of block, and of the next one if two: the first of its chunk, or the third.
-	add := func(block kernel.Value, parts [][2]kernel.Value) {
-		third := b.Ne(b.And(block, 2), 0)
-		for i := range vars {
-			for h, v := range vars[i] {
-				chunk := b.Select(third, b.Add(v.pair.Get(), parts[i][h]), parts[i][h])
-				v.pair.Set(chunk)
-				if k.blocks() > fixedChunk {
-					chunk = b.Select(b.Lt(block, fixedChunk), chunk, b.Add(v.all.Get(), chunk))
-					last := b.Or(third, b.Ge(b.Add(block, 2), k.blocks()))
-					chunk = b.Select(last, chunk, v.all.Get())
-				}
-				v.all.Set(chunk)
-			}
-		}
-	}
-	b.ForRolled(0, k.blocks()/2*2, 2, func(block kernel.Value) {
-		parts := r.stepSums(c, line, block)
-		for i, second := range r.stepSums(c, line, b.Add(block, 1)) {
-			for h := range second {
-				parts[i][h] = b.Add(parts[i][h], second[h])
-			}
-		}
-		add(block, parts)
-	})
-	if k.blocks()%2 > 0 {
-		block := b.U32(uint32(k.blocks() - 1))
-		add(block, r.stepSums(c, line, block))
-	}
-	for i := range vars {
-		sums = append(sums, [2]kernel.Value{vars[i][0].all.Get(), vars[i][1].all.Get()})
-	}
-	return sums
-}
-
-// finishTile stores the results of the lane's column of a tile.
-func (r *expertWideTask) finishTile(line, column kernel.Value, sums [2]kernel.Value, scale *kernel.Value) {
-	b, each := r.b, r.kernel.each()
-	b.If(b.Lt(column, r.columns), func() {
-		row := r.result(column)
-		for half := 0; half < each; half += fixedSide / 2 {
-			var own []kernel.Value
-			for m := range r.p.matrices {
-				own = append(own, sums[(m*each+half)/8])
-			}
-			out := b.Add(r.tileCol(line), half, r.place)
-			store := func() { r.p.store(b, own, scale, nil, row, out) }
-			if r.whole {
-				store()
-			} else {
-				b.If(b.Lt(out, r.p.width), store)
-			}
-		}
-	})
 }

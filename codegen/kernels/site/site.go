@@ -71,6 +71,9 @@ type Candidate struct {
 	Room int
 	// Early: where kernels load before they wait, this one loads more than weights and tables.
 	Early bool
+	// EarlyOf names the argument whose early load is worth that the dispatch before lets this one begin later; empty:
+	// any.
+	EarlyOf string
 	// Form is what package kernels adds to what the family wrote, and Prefetches the parts of a later dispatch's
 	// weights that this means. Families leave both empty.
 	Form       ir.Form
