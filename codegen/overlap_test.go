@@ -78,3 +78,38 @@ func TestPatience(t *testing.T) {
 		t.Errorf("early loads %v in %d copies", early, copies)
 	}
 }
+
+// TestEarlyOfUsers holds that in steps of several users a projection behind another of the same x, and that of experts
+// behind the shared one, load early what the one before does not write, that this one lets them begin behind its own
+// wait, and that others of their kernels wait at once. Loads of weights that would be moved behind products stay.
+func TestEarlyOfUsers(t *testing.T) {
+	p, _ := manyUsers(t, "qwen35-35b-a3b")
+	found := map[string]int{}
+	for _, e := range p.Entries {
+		if e.Name != "decode/16" && e.Name != "decode/64" {
+			continue
+		}
+		groups := p.Program.Func(e.Name).Groups
+		for i, g := range groups {
+			_, part, _ := strings.Cut(strings.TrimPrefix(g.Name, "blk."), ".")
+			early := part == "attn_qkv+attn_gate" || part == "ffn_down_exps"
+			if !early && part != "attn_q+attn_k+attn_v" && !strings.HasPrefix(part, "ffn_gate_exps+") {
+				continue
+			}
+			found[part]++
+			if loads := len(g.Call.Overlap.Loads) > 0; loads != early {
+				t.Errorf("%s: %s loads early: %v", e.Name, g.Name, loads)
+			}
+			if late := groups[i-1].Call.Overlap.LateTrigger; late != early {
+				t.Errorf("%s: %s, before %s, lets it begin late: %v", e.Name, groups[i-1].Name, g.Name, late)
+			}
+			code := p.Modules[p.Pipelines[e.Dispatches[i].Pipeline].Module].Bytes
+			if stay := strings.Contains(string(code), "ld.relaxed.gpu.global.v2"); e.Name == "decode/16" && strings.HasPrefix(part, "attn_") && !stay {
+				t.Errorf("%s: loads of weights of %s do not stay where they are", e.Name, g.Name)
+			}
+		}
+	}
+	if len(found) != 4 {
+		t.Errorf("found %v", found)
+	}
+}

@@ -14,7 +14,8 @@ type Buffer struct {
 
 // Ahead returns the buffer for loads and copies that do not wait for writers: if another lane
 // may be writing the word, the value is undefined, and the kernel must not use it. Run returns
-// arbitrary bits then.
+// arbitrary bits then. A load of what nobody writes stays before the next SubgroupHint so: a driver's compiler moves
+// others behind products, where the next ones wait for them.
 func (m *Buffer) Ahead() *Buffer {
 	early := *m
 	early.ahead = true

@@ -90,6 +90,8 @@ func (l *lowering) load(n *kernel.Node) {
 		space = "relaxed.gpu.global" // an older value may lie in the L1 cache
 	case !l.waited:
 		space = "weak.global" // which is what global means, but can be told from it
+	case n.Ahead() && l.steady(n): // others are moved behind products
+		space = "relaxed.gpu.global"
 	case l.unchanging(n):
 		space = "global.nc"
 	}

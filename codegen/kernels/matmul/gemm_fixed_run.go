@@ -24,6 +24,7 @@ type fixedTask struct {
 	row     kernel.Value                           // the first of them; nil if there are no others
 	rowAt   func(column kernel.Value) kernel.Value // replaces row where rows of x do not lie side by side
 	whole   bool                                   // no tile goes beyond the last output
+	pinned  bool                                   // loads of weights stay where they are
 	along   bool                                   // a subgroup copies a row's blocks one after the other
 	held    kernel.Value                           // whose terms of x, of the blocks in shared memory, are meant
 	lane    kernel.Value                           // in the subgroup
@@ -68,7 +69,11 @@ func (r *fixedTask) rowsAt(col kernel.Value, live *kernel.Value) fixedRows {
 			row = b.Select(*live, row, 0)
 		}
 		j := n / r.each()
-		rows[h] = r.format.Open(b, r.p.matrices[j], r.p.row(b, j, row), r.quad)
+		m := r.p.matrices[j]
+		if r.pinned {
+			m.Buf = m.Buf.Ahead()
+		}
+		rows[h] = r.format.Open(b, m, r.p.row(b, j, row), r.quad)
 	}
 	return rows
 }

@@ -174,8 +174,12 @@ func (r *fixedTask) sumSquares(x [][2]kernel.Value, block, column kernel.Value) 
 	b.If(b.Eq(r.quad, 0), func() {
 		for i := 0; i < len(runs); i += each {
 			at, sum := b.Add(b.Mul(block, weight.FixedRuns/each), i/each), pairwise(b, runs[i:i+each])
-			if r.split == nil {
+			switch {
+			case r.split == nil:
 				r.squares.Store(b.Add(b.Mul(column, r.k/(32*each)), at), sum)
+				continue
+			case r.wide > 0: // see leaveSquares
+				r.squares.Store(b.Add(b.Mul(column, fixedSquares), b.Mod(at, fixedSquares)), sum)
 				continue
 			}
 			b.If(b.And(b.Lt(column, r.columns), r.real), func() {

@@ -30,6 +30,9 @@ type wideShape struct {
 	plain bool // for formats of which a run has a float scale
 }
 
+// pins reports whether loads of weights stay where they are: registers have room for another block.
+func (s wideShape) pins() bool { return s.plain && s.columns < mostWide && s.groups <= 12 }
+
 var wideShapes = []wideShape{
 	{64, 8, 2, false, false},
 	{32, 16, 1, true, false},
@@ -38,8 +41,10 @@ var wideShapes = []wideShape{
 	{16, 8, 2, false, false},
 	{64, 8, 1, true, true},
 	{32, 16, 1, true, true},
+	{32, 12, 1, true, true},
 	{32, 8, 2, false, true},
 	{16, 16, 2, false, true},
+	{16, 12, 2, false, true},
 	{16, 8, 2, false, true},
 }
 
@@ -79,7 +84,7 @@ func wideAt(s *site.Site, g *linearGroup) *gemmWide {
 func wideOf(g *linearGroup, t *target.Target) (best *gemmWide) {
 	least, plain := 0, slices.ContainsFunc(g.projects, func(p *projection) bool { return !p.matrices[0].format.Fixed.Super })
 	for _, shape := range wideShapes {
-		if shape.plain != plain || g.rows%shape.columns != 0 || best != nil && best.columns() > shape.columns {
+		if shape.plain != plain || g.rows%shape.columns != 0 || best != nil && best.columns() > shape.columns && (!shape.pins() || shape.columns < mostWide/2) {
 			continue
 		}
 		s := fixedTile{groups: shape.groups, splits: site.CeilDiv(g.k/fixedBlock, fixedChunk), room: shape.groups * fragment.Lanes, wide: shape.columns}
@@ -93,7 +98,7 @@ func wideOf(g *linearGroup, t *target.Target) (best *gemmWide) {
 			if k.workgroups() > most {
 				continue
 			}
-			if time := tiles + k.turns()*wideTurn; best == nil || time <= least {
+			if time := k.time(tiles); best == nil || time <= least {
 				best, least = k, time
 			}
 			break
@@ -102,11 +107,26 @@ func wideOf(g *linearGroup, t *target.Target) (best *gemmWide) {
 	return best
 }
 
+// time is what a workgroup of so many tiles takes, in tiles.
+func (k gemmWide) time(tiles int) int {
+	time := tiles + k.turns()*wideTurn
+	if k.shape.plain {
+		time += wideRound * k.held() * k.wide / mostWide
+	}
+	return time
+}
+
+// mostWide is the most columns of a workgroup.
+const mostWide = 64
+
 // together is the subgroups that multiply together.
 const together = 4
 
 // wideTurn is what a turn takes besides its subgroups, as many of which take as long.
 const wideTurn = 4
+
+// wideRound is what it takes a workgroup to round a block of mostWide columns of x.
+const wideRound = 4
 
 // products is how many products of a block all turns of a workgroup have at most. One of a run with a float scale,
 // whose accumulators take as many instructions, counts twice.
@@ -143,12 +163,17 @@ const wideVecs, wideTotals = 36, 32
 func (k gemmWide) bytes() int {
 	n := 16*wideVecs*k.held()*k.wide + 4*k.held()*k.wide + 16*k.waiting()
 	if k.gain != nil {
-		n += 4 * k.wide
-		if k.splits == 1 {
-			n += 4 * k.wide * k.k / 128
-		}
+		n += 4 * k.wide * (1 + k.squaresOf())
 	}
 	return n
+}
+
+// squaresOf is the sums of squares of a column that a workgroup has.
+func (k gemmWide) squaresOf() int {
+	if k.splits == 1 {
+		return k.k / 128
+	}
+	return fixedSquares
 }
 
 // waiting is the vec4 of sums that wait in shared memory.
@@ -163,11 +188,13 @@ func (k gemmWide) candidate() site.Candidate {
 	firsts, workgroups := k.workgroupsBy(k.outputsOf)
 	name := fmt.Sprintf("columns=%d %s", k.wide, k.name())
 	c := site.Candidate{
-		Kernel: fmt.Sprintf("gemm_wide %s k=%d %s room=%d", k.key(), k.k, name, k.room) + k.tilesKey(),
-		Order:  fixedOrder(fragment.Lanes),
-		Shape:  "wide, " + name,
-		Room:   k.room,
-		Grid:   [3]int{workgroups, k.splits, k.tiles()},
+		Kernel:  fmt.Sprintf("gemm_wide %s k=%d %s room=%d", k.key(), k.k, name, k.room) + k.tilesKey(),
+		Order:   fixedOrder(fragment.Lanes),
+		Shape:   "wide, " + name,
+		Room:    k.room,
+		Early:   k.gain != nil && k.splits > 1,
+		EarlyOf: "x",
+		Grid:    [3]int{workgroups, k.splits, k.tiles()},
 		Tiling: &site.Tiling{Name: fmt.Sprintf("columns=%d groups=%d", k.wide, k.groups), K: k.k, Rows: k.wide, Across: workgroups, Subgroups: k.groups,
 			Iterations: k.products(), Series: k.turns(), Splits: k.splits},
 	}
@@ -208,6 +235,7 @@ func (k gemmWide) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder
 				r := &wideTask{&fixedTask{gemmFixed: k.gemmFixed, b: b, a: a, p: p, split: split, columns: b.U32(uint32(k.wide)), format: p.spec.matrices[0].format.Fixed},
 					shared, k}
 				r.fixedTask.squares, r.fixedTask.rstd = shared.squares, shared.rstd
+				r.pinned = k.shape.pins()
 				r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
 				r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)
 				if k.tiles() > 1 {
@@ -241,10 +269,7 @@ func newWideShared(b *kernel.Builder, k gemmWide) wideShared {
 		s.arrived = b.Shared(kernel.U32, 2)
 	}
 	if k.gain != nil {
-		s.rstd = b.Shared(kernel.F32, k.wide)
-		if k.splits == 1 {
-			s.squares = b.Shared(kernel.F32, k.wide*k.k/128)
-		}
+		s.rstd, s.squares = b.Shared(kernel.F32, k.wide), b.Shared(kernel.F32, k.wide*k.squaresOf())
 	}
 	return s
 }

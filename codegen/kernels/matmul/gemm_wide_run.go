@@ -105,9 +105,12 @@ func (r *wideTask) inSeries() {
 	held := hold(b, r.rowsAt(begin, nil).load(first)) // before x, which is nearer
 	r.roundAll(first)
 	b.Barrier()
-	if r.gain != nil && r.split == nil {
+	switch {
+	case r.gain != nil && r.split == nil:
 		r.scaleColumns()
 		b.Barrier()
+	case r.gain != nil:
+		r.leaveSquares()
 	}
 	t := &wideTiles{wideTask: r, first: first, col: col, next: next, turns: turns, held: held}
 	t.accumulators()
@@ -142,6 +145,19 @@ func (r *wideTask) inSeries() {
 				_, from, to := part(before)
 				t.addUp(from, b.Min(to, own))
 			})
+		})
+	})
+}
+
+// leaveSquares leaves the sums of squares of the workgroup's chunk for those who add up: not while x is rounded, since
+// the kernel may do that before it may write.
+func (r *wideTask) leaveSquares() {
+	b := r.b
+	b.For(b.LocalID(), r.wide*fixedSquares, r.kernel.room, func(i kernel.Value) {
+		column, n := b.Mod(i, r.wide), b.Div(i, r.wide)
+		b.If(b.Lt(b.Add(b.Mul(r.split.index, fixedSquares), n), r.k/128), func() {
+			of := r.fixedTask.squares.Load(b.Add(b.Mul(column, fixedSquares), n))
+			r.split.partial.Store(r.leftAt(column, r.split.index, b.Add(n, r.left()-fixedSquares)), of)
 		})
 	})
 }
@@ -243,7 +259,23 @@ func (t *wideTiles) compute(turn, after kernel.Value) {
 	b.ForRolled(0, held, 1, func(local kernel.Value) {
 		last := b.Eq(b.Add(local, 1), held)
 		next := r.rowsAt(b.Select(last, t.colOf(after), col), nil).load(b.Select(last, t.first, r.there(b.Add(t.first, local, 1))))
-		values := r.wideBlock(r.rowsAt(col, nil), t.held.words(), local, t.sets, func(slot int) { t.held.follow(next, slot) })
+		follow := func(slot int) { t.held.follow(next, slot) }
+		var ahead [2][]kernel.Value
+		if r.pinned {
+			for h, row := range next {
+				for _, w := range row {
+					ahead[h] = append(ahead[h], w.Load())
+				}
+			}
+			b.SubgroupHint()
+			follow = func(int) {}
+		}
+		values := r.wideBlock(r.rowsAt(col, nil), t.held.words(), local, t.sets, follow)
+		for h, row := range ahead {
+			for i, v := range row {
+				t.held[h][i].Set(v)
+			}
+		}
 		if r.blocks()%held != 0 {
 			real := b.Lt(b.Add(t.first, local), r.blocks())
 			for e, v := range values {

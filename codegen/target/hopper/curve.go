@@ -124,8 +124,10 @@ func wgmmaSeconds(t *device.Tiling, rows, units int) float64 {
 var wideTurns = map[string]struct{ turn, finer, besides float64 }{
 	"columns=64 groups=8":  {8.5, 3, 12},
 	"columns=32 groups=16": {10.2, 3.5, 9.3},
-	"columns=32 groups=8":  {7.1, 3, 6},
+	"columns=32 groups=12": {7.5, 3.5, 9.5}, // of q8_0, as the next of 12
+	"columns=32 groups=8":  {7.1, 1.5, 6},
 	"columns=16 groups=16": {8.4, 3, 6.2},
+	"columns=16 groups=12": {7, 3, 6.2},
 	"columns=16 groups=8":  {6, 1.3, 4.5},
 }
 
