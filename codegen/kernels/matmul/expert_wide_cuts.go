@@ -11,8 +11,8 @@ import (
 // A line can be cut, so that workers get equal shares: of some of its tiles, several subgroups multiply a part of the
 // blocks each. What they add comes together in shared memory, in the order in which a subgroup alone adds it.
 
-// few reports whether experts have few rows on average: then panels are of less than byteColumns rows for the most part,
-// and shares of few lines. With more, neither pays.
+// few reports whether experts have few rows on average: then most panels have no more than byteColumns rows, and shares
+// few lines. With more, neither pays.
 func (k *expertWide) few() bool { return k.rows*k.expertGroup.slots < byteColumns*k.experts }
 
 // cuts is how many parts a line can have: as many as a row has pairs of blocks, if these are added in pairs.
