@@ -11,9 +11,9 @@ import (
 
 // splitAttention replaces attention by a split and a merge if otherwise most of the
 // target would be idle: in decode entries, with one workgroup per row and KV head, and in
-// other entries if they have few rows. In decode entries split and
-// merge are one dispatch with a last-block reduction. It also makes q, k and v and writes
-// the caches, if there is a kernel for that.
+// other entries if they have few rows, or are alike and may have. In decode entries, and those that are alike, split and
+// merge are one dispatch with a last-block reduction. In decode entries it also makes q, k and v and writes the caches,
+// if there is a kernel for that.
 func splitAttention(p *ir.Program, t *target.Target) error {
 	if t.IsHost() {
 		return nil
@@ -33,14 +33,14 @@ func splitAttention(p *ir.Program, t *target.Target) error {
 				n, block, least = strategy.DecodeSplits(g.Ops[at], p.Ctx, t)
 			default:
 				s := &kernels.Site{Program: p, Func: f, Group: g, Outputs: g.Outputs(uses), Target: t}
-				n, rows, block = strategy.TiledSplits(s, g.Ops[at])
+				n, rows, block, least = strategy.TiledSplits(s, g.Ops[at])
 			}
 			if n > 1 {
 				part, err := splitOp(b, g, at, n, rows, block, least)
 				if err != nil {
 					return err
 				}
-				if decode {
+				if decode || least > 0 {
 					g.Ops = slices.Insert(g.Ops, at, part)
 				} else {
 					f.Groups = append(f.Groups, &ir.Group{Name: g.Name + ".split", Ops: []*ir.Op{part}})

@@ -34,19 +34,19 @@ const (
 // TableNames are the regions of the step block with the block tables of the groups.
 var TableNames = [PageGroups]string{StepPages, StepWindow}
 
-// pagesUnit is how many positions of a cache a kernel loads at once, at most: of a window those from a multiple of them
+// PagesUnit is how many positions of a cache a kernel loads at once, at most: of a window those from a multiple of them
 // on, also if no row sees the first.
-const pagesUnit = 128
+const PagesUnit = 128
 
 // FirstKept is the first position that a sequence keeps in caches of a window if pos is the next to be written, or has
 // to be seen later: a page may go if all of its positions lie before.
-func FirstKept(pos, window int) int { return max(0, pos+1-window) / pagesUnit * pagesUnit }
+func FirstKept(pos, window int) int { return max(0, pos+1-window) / PagesUnit * PagesUnit }
 
 // WindowPages is how many pages a pool of some needs for caches of a window, both with the one that is nobody's: enough
 // for what each sequence sees at its end and at the place that a later prompt goes on from, for a step of a prompt, and
 // for the whole context of one sequence.
 func WindowPages(pool, sequences, ctx, window, page int) int {
-	one := PagesOf(window+pagesUnit, page) + 1
+	one := PagesOf(window+PagesUnit, page) + 1
 	return min(pool, 1+max(PagesOf(ctx, page), 2*one*sequences+PagesOf(promptRows, page)))
 }
 
@@ -187,8 +187,8 @@ func checkPages(p *Program, op *Op) error {
 		if GroupOf(table) < 0 {
 			return fmt.Errorf("%s: block table %s, want one of %q", op.Kind.Name, table, TableNames)
 		}
-		if block := op.Attrs.Int("block"); block > pagesUnit {
-			return fmt.Errorf("%s: blocks of %d positions: sequences keep pages from a multiple of %d on", op.Kind.Name, block, pagesUnit)
+		if block := op.Attrs.Int("block"); block > PagesUnit {
+			return fmt.Errorf("%s: blocks of %d positions: sequences keep pages from a multiple of %d on", op.Kind.Name, block, PagesUnit)
 		}
 		each := PagesOf(p.Ctx, int(c.Shape[1]))
 		if want := MakeType(I32, Dim(p.Slots), Dim(each)); table.Class != Step || !table.Type.Equal(want) {

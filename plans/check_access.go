@@ -271,7 +271,7 @@ func checkMeeting(c *checker, s *site) *ir.Value {
 		}
 		n := 1
 		for axis, size := range s.Grid {
-			if !slices.Contains(cover.Joined, axis) {
+			if !slices.Contains(cover.Joined, axis) || slices.Contains(cover.Axis, axis) { // or the data tell who meets on it
 				n *= size
 			}
 		}

@@ -418,7 +418,7 @@ var families = []Family{
 	}},
 	{"attention_merge", everywhere, eachRow, "merges the splits of attention of many rows, and gates the result: one workgroup a row and head", around{of: names("attention_merge"), takes: gated, offer: attention.AttentionMergeCandidates}},
 	{"attention_wgmma", everywhere, ofTile, "attention of many rows of one sequence with products of four subgroups (wgmma), also into tiles: one workgroup a tile of rows and heads that share a KV head", around{
-		of: names("attention attention_split"), takes: slices.Concat(gated, names("tile")), rows: promptRows,
+		of: names("attention attention_split"), takes: slices.Concat(gated, names("attention_merge tile")), rows: promptRows,
 		offer: attention.AttentionWgmmaCandidates, want: attention.AttentionWgmmaWants,
 	}},
 	{"attention_coop", everywhere, ofTile, "attention of many rows of one sequence on cooperative matrices of f16: one workgroup a tile of rows and heads that share a KV head", around{

@@ -45,7 +45,7 @@ func AttentionCoopWants(s *site.Site, op *ir.Op) []site.Rewrite {
 	if len(list) == 0 {
 		return nil
 	}
-	return list[0].wants(s, list[0].queryRows(), list[0].tileKV)
+	return list[0].wants(s, list[0].queryRows(), list[0].tileKV, 0)
 }
 
 // coopAttention is FlashAttention-2 (Dao, arXiv:2307.08691) with cooperative matrices

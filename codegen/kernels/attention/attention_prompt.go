@@ -2,6 +2,7 @@ package attention
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
@@ -17,9 +18,12 @@ type promptAttention struct {
 	attentionShape
 	op      *ir.Op
 	result  *ir.Value
-	splits  int  // workgroups that share the positions of a tile
-	partial bool // write sums, maximum and weight of each split, not the quotient
-	fold    int  // heads of a tile
+	splits  int       // ranges of the positions of a tile
+	partial bool      // write sums, maximum and weight of each split, not the quotient
+	merge   *ir.Op    // adds up the splits in the same dispatch; nil if none does
+	counts  *ir.Value // counters of that, see attention_share.go
+	times   int       // workgroups by tile
+	fold    int       // heads of a tile
 	// tile lays out the result in tiles, of these orders; nil if it lies in rows.
 	tile   *ir.Op
 	orders [][2]int
@@ -27,11 +31,15 @@ type promptAttention struct {
 
 // matchPrompt returns what a site has of attention of many rows; nil if it is something else.
 func matchPrompt(s *site.Site, op *ir.Op) *promptAttention {
-	gate, result := onlyGated(s, op)
-	splits, partial := 1, op.Kind.Name == "attention_split"
-	if partial {
+	last, splits, merge := op, 1, mergeOf(s.Group, op)
+	partial := op.Kind.Name == "attention_split" && merge == nil
+	if op.Kind.Name == "attention_split" {
 		splits = op.Attrs.Int("splits")
 	}
+	if merge != nil {
+		last = merge
+	}
+	gate, result := gateOf(s, last, slices.DeleteFunc(slices.Clone(s.Group.Ops), func(o *ir.Op) bool { return o == op || o == merge }))
 	if result == nil || partial && !site.Alone(s, op) {
 		return nil
 	}
@@ -39,7 +47,10 @@ func matchPrompt(s *site.Site, op *ir.Op) *promptAttention {
 	if !ok || s.Mixes() && shape.rows.Part == 0 || shape.kv == ir.F32 {
 		return nil
 	}
-	k := &promptAttention{attentionShape: shape, op: op, result: result, splits: splits, partial: partial, fold: 1}
+	if merge != nil && len(merge.Args) > 1 {
+		shape.sinks = merge.Args[1]
+	}
+	k := &promptAttention{attentionShape: shape, op: op, result: result, splits: splits, partial: partial, merge: merge, fold: 1}
 	for k.fold < fragment.Square && k.group%(2*k.fold) == 0 {
 		k.fold *= 2
 	}
@@ -48,15 +59,15 @@ func matchPrompt(s *site.Site, op *ir.Op) *promptAttention {
 
 // splitsAt reports whether tiles of so many rows of q and positions fit the splits, if there are some.
 func (k *promptAttention) splitsAt(rows, positions int) bool {
-	return !k.partial || k.op.Attrs.Int("rows")%rows == 0 && k.op.Attrs.Int("block")%positions == 0
+	return !k.partial && k.merge == nil || k.op.Attrs.Int("rows")%rows == 0 && k.op.Attrs.Int("block")%positions == 0
 }
 
 // wants asks for q in f16. If attention is not split, it says how many tiles there are, so that positions can be split
-// where tiles do not fill the device.
-func (k *promptAttention) wants(s *site.Site, rows, positions int) []site.Rewrite {
+// where tiles do not fill the device, and what splits are a multiple of that it can merge; 0 if it cannot.
+func (k *promptAttention) wants(s *site.Site, rows, positions, merges int) []site.Rewrite {
 	var wants []site.Rewrite
-	if !k.partial {
-		wants = append(wants, site.Rewrite{Tiles: k.tilesOf(rows) * k.heads / k.fold, TileRows: rows, TileKV: positions})
+	if !k.partial && k.merge == nil {
+		wants = append(wants, site.Rewrite{Tiles: k.tilesOf(rows) * k.heads / k.fold, TileRows: rows, TileKV: positions, Merges: merges})
 	}
 	if q := k.op.Args[0]; q.Type.DType == ir.F32 && q.Def != nil {
 		wants = append(wants, site.Half(s, q)...)
@@ -112,11 +123,13 @@ type promptRun struct {
 	lastRow         kernel.Value // of the step or, where that has parts, of the tile, that is live
 	end             kernel.Value // of the positions of the tile or, of those, of the split
 	all             kernel.Value // of the positions of the tile
+	share           tileShare    // where workgroups share a tile
 	base            cachedHead
 }
 
 func (k *promptAttention) declarePrompt(s *site.Signature) promptRun {
 	r := promptRun{of: k, attentionArgs: k.declare(s, k.op), y: s.Write("y", k.result)}
+	r.declareShare(s)
 	if k.partial {
 		r.block = s.U32("split_block", k.op.Attrs.Int("block"), 32, "positions that a split has or has not")
 		r.together = s.U32("split_rows", k.op.Attrs.Int("rows"), 1, "rows whose splits are the same")
@@ -141,12 +154,12 @@ func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int) (fi
 		tile = b.Add(b.Mul(last(2), b.NumWorkgroups(1)), tile)
 	}
 	r.row, r.head = b.Mul(tile, queryRows), b.Mul(b.WorkgroupID(0), r.of.fold)
-	none, parts := b.Ge(r.row, r.rows), r.of.rows
-	if parts.Part > 0 {
-		none = b.Or(none, parts.Dead(b, r.slot.Load(kernel.U32, r.row)))
-	}
+	none, parts := b.Or(b.Ge(r.row, r.rows), r.isDead()), r.of.rows
 	if r.of.tile != nil {
-		b.If(none, func() { r.clearTiles(lanes, queryRows) })
+		b.If(r.inTiles(none), func() { r.clearTiles(lanes, queryRows) })
+	}
+	if r.of.merge != nil {
+		none = b.Or(r.takeShare(tile, queryRows), r.isDead())
 	}
 	b.ReturnIf(none)
 	r.stepLast = b.Sub(r.rows, 1)
@@ -163,10 +176,23 @@ func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int) (fi
 	return first
 }
 
+// isDead reports whether the tile's first row is one that a step with parts has of no sequence, or lies behind the
+// entry's.
+func (r *promptRun) isDead() kernel.Value {
+	b, rows := r.b, r.of.rows
+	if rows.Part == 0 {
+		return b.Bool(false)
+	}
+	return rows.Dead(b, r.slot.Load(kernel.U32, b.Min(r.row, rows.Max-1)))
+}
+
 // span finds the positions of the workgroup, and returns where the tiles of so many begin; first is the position of the
 // first row.
 func (r *promptRun) span(first kernel.Value, positions int) (begin kernel.Value) {
 	b := r.b
+	if r.of.merge != nil {
+		return r.spanShare()
+	}
 	begin = r.firstIn(b, first, positions)
 	if !r.of.partial {
 		return begin

@@ -29,7 +29,7 @@ func matchAttentionWgmma(s *site.Site, op *ir.Op) *wgmmaAttention {
 		return nil
 	}
 	k := &wgmmaAttention{promptAttention: prompt}
-	if !k.divide(s.Target) || !k.splitsAt(k.queryRows(), k.tileKV) || !k.takeTile(tile) {
+	if !k.divide(s.Target) || !k.splitsAt(k.queryRows(), k.tileKV) || !k.takeTile(tile) || !k.takeMerge(s) {
 		return nil
 	}
 	return k
@@ -41,7 +41,7 @@ func AttentionWgmmaWants(s *site.Site, op *ir.Op) []site.Rewrite {
 	if k == nil {
 		return nil
 	}
-	return k.wants(s, k.queryRows(), k.tileKV)
+	return k.wants(s, k.queryRows(), k.tileKV, k.merges(s))
 }
 
 // wgmmaAttention is FlashAttention-3 (Shah et al., arXiv:2407.08608) with products of four subgroups, but that all
@@ -81,7 +81,9 @@ func (k *wgmmaAttention) divide(t *target.Target) bool {
 		return false
 	}
 	k.tileKV = 2 * teamRows
-	fits := func() bool { return k.tileKV+k.headDim <= wgmmaScores && 16*k.units() <= max(t.Shared, t.SharedOptIn) }
+	fits := func() bool {
+		return k.tileKV+k.headDim <= wgmmaScores && 16*k.units()+shareBytes <= max(t.Shared, t.SharedOptIn)
+	}
 	for k.tileKV > fragment.Square && !fits() {
 		k.tileKV /= 2
 	}
@@ -128,7 +130,7 @@ func (k *wgmmaAttention) units() int { return k.queryAt() + k.tileSize(k.tileRow
 
 func (k *wgmmaAttention) candidate() site.Candidate {
 	tile := fmt.Sprintf("%dx%d", k.tileRows(), k.tileKV)
-	return k.tiled(k.promptAttention.candidate("attention_wgmma", k.queryRows(), tile, tile, "", k.kernel))
+	return k.tiled(k.shared(k.promptAttention.candidate("attention_wgmma", k.queryRows(), tile, tile, "", k.kernel), k.queryRows()))
 }
 
 // wgmmaAttentionRun is the kernel while it is built.
@@ -179,6 +181,7 @@ func (k *wgmmaAttention) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.arrive()
 		r.add(r.last.Get())
 		b.MatGroupWait(0)
+		r.meet()
 		r.write()
 	}
 }
@@ -193,6 +196,7 @@ func (r *wgmmaAttentionRun) tiles(first kernel.Value) {
 			this := buffer.Get()
 			other := b.Sub(size, this)
 			r.step(from, this, other)
+			r.cross(from, this)
 			buffer.Set(other)
 		})
 		r.last.Set(b.Sub(size, buffer.Get()))
@@ -204,6 +208,7 @@ func (r *wgmmaAttentionRun) tiles(first kernel.Value) {
 	b.ForRolled(0, b.Div(count, 2), 1, func(i kernel.Value) {
 		from := b.Add(first, b.Mul(i, 2*r.tileKV))
 		r.step(from, odd, even)
+		r.cross(from, odd)
 		r.step(b.Add(from, r.tileKV), even, odd)
 	})
 	b.If(b.Eq(b.And(count, 1), 1), func() {

@@ -127,7 +127,10 @@ func (r *wgmmaAttentionRun) write() {
 // split, to what the largest score is, which is stored with the weights.
 func (r *wgmmaAttentionRun) finish(i int, inTile kernel.Value) kernel.Value {
 	b, row := r.b, r.ofRow[i]
-	weight := r.overRow(sumOf, row.weight.Get())
+	weight := row.weight.Get()
+	if r.merge == nil {
+		weight = r.overRow(sumOf, weight)
+	}
 	if sinks := r.promptRun.sinks; sinks != nil {
 		head := b.Add(r.head, b.Mod(inTile, r.fold))
 		weight = withSink(b, sinks, head, func() kernel.Value { return b.Mul(row.top.Get(), math.Ln2) }, weight)

@@ -45,9 +45,14 @@ func (k *wgmmaAttention) tiled(c site.Candidate) site.Candidate {
 		return c
 	}
 	c.Kernel += " tile " + k.tile.Attrs.Str("lanes")
-	c.Grid[1], c.Grid[2] = ir.TileRows/k.queryRows(), k.rows.Max/ir.TileRows
-	c.Cover = []plans.Cover{{Arg: "y", Dims: []int{c.Grid[2], len(k.orders), k.heads * k.headDim / ir.PieceElements, ir.TileRows, ir.PieceElements},
-		Tile: []int{1, len(k.orders), k.pieces(), k.queryRows(), ir.PieceElements}, Axis: []int{2, -1, 0, 1, -1}}}
+	tiles := k.rows.Max / ir.TileRows
+	c.Grid[1], c.Grid[2] = ir.TileRows/k.queryRows(), c.Grid[1]*k.queryRows()/ir.TileRows
+	y := plans.Cover{Arg: "y", Dims: []int{tiles, len(k.orders), k.heads * k.headDim / ir.PieceElements, ir.TileRows, ir.PieceElements},
+		Tile: []int{1, len(k.orders), k.pieces(), k.queryRows(), ir.PieceElements}, Axis: []int{2, -1, 0, 1, -1}}
+	if k.merge != nil {
+		y.Tile[0], y.Tile[3], y.Joined = 0, 0, []int{1, 2}
+	}
+	c.Cover = append([]plans.Cover{y}, c.Cover[1:]...)
 	return c
 }
 

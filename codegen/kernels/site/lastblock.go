@@ -22,8 +22,8 @@ func LastBlock(b *kernel.Builder, arrivals *kernel.Buffer, i, n kernel.Value) ke
 	return LastBlockBy(b, b.Shared(kernel.U32, 1), arrivals, i, n)
 }
 
-// LastBlockBy is LastBlock with a given array of one word in shared memory, which a kernel that counts twice uses
-// twice.
+// LastBlockBy is LastBlock with a given array in shared memory, of which it takes the first word. A kernel that counts
+// twice uses one twice.
 func LastBlockBy(b *kernel.Builder, arrived *kernel.Array, arrivals *kernel.Buffer, i, n kernel.Value) kernel.Value {
 	b.BarrierBuffers()
 	Arrive(b, arrived, b.U32(0), arrivals, i, n)

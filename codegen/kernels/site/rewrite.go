@@ -25,6 +25,8 @@ type Rewrite struct {
 	// Tiles is the number of workgroups of attention if positions are not split
 	// among more, TileRows the rows of q of each, TileKV the positions that they take at a time.
 	Tiles, TileRows, TileKV int
+	// Merges is what positions of a split are a multiple of if such workgroups can merge splits themselves; else 0.
+	Merges int
 }
 
 // Half wants x rounded to f16 for the ops of the group that read it.

@@ -131,7 +131,7 @@ var mutants = []mutant{
 	{"windows hold what a prompt has not read that goes on from a tail", "runtime/engine/prefix.go",
 		"pos >= l.windows && ", "", "runtime/engine", "TestKeptConversations"},
 	{"pages that a window still sees are given back", "ir/pages.go",
-		"max(0, pos+1-window) / pagesUnit * pagesUnit", "max(0, pos+1-window) + 2*pagesUnit", "runtime/engine", "TestWindowsInPages"},
+		"max(0, pos+1-window) / PagesUnit * PagesUnit", "max(0, pos+1-window) + 2*PagesUnit", "runtime/engine", "TestWindowsInPages"},
 	{"a prompt goes on where pages of a window are gone", "runtime/engine/prefix.go",
 		"&& (e.pages == nil || e.pages.Sees(slot, pos))", "", "runtime/engine", "TestWindowsInPages"},
 	{"where a prompt ended, no pages of a window are kept", "runtime/engine/pages.go",
