@@ -100,7 +100,7 @@ func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) (chosen
 		Run: func(p *ir.Program) error { return overlapCalls(p, t, calls) }})
 	at = slices.IndexFunc(list, func(p passes.Pass) bool { return p.Stage > ir.Fuse })
 	return slices.Insert(list, at,
-		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows has too few workgroups to fill the device. It becomes a split over ranges of cached positions and a merge of the parts: one dispatch in decode entries, in which the last workgroup to end merges, and two in others", Stage: ir.Specialize,
+		passes.Pass{Name: "SplitAttention", Doc: "attention of few rows has too few workgroups to fill the device. It becomes a split over ranges of cached positions and a merge of the parts: one dispatch in decode entries, in which the last workgroup to end merges, and two in others. Attention of prompts' entries that are alike gets few long splits, and such a merge, so that steps of few rows far behind fill the device", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitAttention(p, t) }},
 		passes.Pass{Name: "SplitArgmax", Doc: "the choice of the largest logit of a row is one workgroup's. It becomes a split over parts of the vocabulary and a merge, in one dispatch, so that it fills the device", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitArgmax(p, t) }},

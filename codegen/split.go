@@ -114,13 +114,16 @@ func fuseHeads(p *ir.Program, f *ir.Func, t *target.Target) {
 	f.Groups = groups
 }
 
-// addArrivals adds the counters of last-block reductions: one for each head and row
-// of the widest exact step, which is more than any kernel needs.
+// addArrivals adds the counters of last-block reductions: one for each head, and row of the widest exact step or
+// ir.TileRows of steps that are alike, which is as many as any kernel needs.
 func addArrivals(p *ir.Program, t *target.Target) {
 	heads, rows := 1, target.DecodeRows
 	for _, f := range p.Funcs {
-		if f.Class == ir.ExactStep {
+		switch f.Class {
+		case ir.ExactStep:
 			rows = max(rows, f.Rows)
+		case ir.AlikeStep:
+			rows = max(rows, f.Rows/ir.TileRows)
 		}
 		for _, op := range f.Ops() {
 			if op.Kind.Name == "attention" {

@@ -8,6 +8,11 @@ import (
 	"github.com/zincc-dev/zincc/ir"
 )
 
+// dataTell has the step's data tell which workgroups along axis 1 meet, of which each may be alone.
+func dataTell(s *site) {
+	s.Cover[0].Dims, s.Cover[0].Tile, s.Cover[0].Axis = []int{5, 8}, []int{0, 4}, []int{1, 0}
+}
+
 // TestMeeting changes a dispatch of 2 x 5 workgroups, of which those along axis 1 meet.
 func TestMeeting(t *testing.T) {
 	counters, partial := &ir.Value{Name: "arrivals", Class: ir.Step}, &ir.Value{ID: 1}
@@ -24,6 +29,8 @@ func TestMeeting(t *testing.T) {
 		{"counters are not of the step", func(s *site) { s.Args[1].Space = "arena" }, "no argument counts the workgroups"},
 		{"counters are only written", func(s *site) { s.Args[1].Read = false }, "no argument counts the workgroups"},
 		{"too few counters", func(s *site) { s.Args[1].Bytes = 4 }, "has 4 bytes, the 2 workgroups"},
+		{"data tell who meets", dataTell, ""},
+		{"data tell who meets, with too few counters", func(s *site) { dataTell(s); s.Args[1].Bytes = 36 }, "has 36 bytes, the 10 workgroups"},
 	} {
 		s := &site{
 			entry: &Entry{Name: "decode/1"}, group: &ir.Group{Call: &ir.Call{Args: []*ir.Value{partial, counters}}}, scratch: []*ir.Value{partial},

@@ -194,6 +194,10 @@ func attentionMerge(c *call) error {
 			total[dim] += w * float64(p[dim+1])
 		}
 		total[dim] += sink(i%a.Int("heads"), top)
+		if total[dim] == 0 { // a dead row
+			clear(out)
+			continue
+		}
 		for j := range out {
 			out[j] = float32(total[j] / total[dim])
 		}

@@ -154,12 +154,12 @@ func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int) (fi
 		tile = b.Add(b.Mul(last(2), b.NumWorkgroups(1)), tile)
 	}
 	r.row, r.head = b.Mul(tile, queryRows), b.Mul(b.WorkgroupID(0), r.of.fold)
-	none, parts := b.Or(b.Ge(r.row, r.rows), r.isDead()), r.of.rows
+	none, parts := r.orDead(b.Ge(r.row, r.rows)), r.of.rows
 	if r.of.tile != nil {
 		b.If(r.inTiles(none), func() { r.clearTiles(lanes, queryRows) })
 	}
 	if r.of.merge != nil {
-		none = b.Or(r.takeShare(tile, queryRows), r.isDead())
+		none = r.orDead(r.takeShare(tile, queryRows))
 	}
 	b.ReturnIf(none)
 	r.stepLast = b.Sub(r.rows, 1)
@@ -176,14 +176,17 @@ func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int) (fi
 	return first
 }
 
-// isDead reports whether the tile's first row is one that a step with parts has of no sequence, or lies behind the
-// entry's.
-func (r *promptRun) isDead() kernel.Value {
+// orDead reports whether that is so, or the tile's first row is one that a step with parts has of no sequence.
+func (r *promptRun) orDead(so kernel.Value) kernel.Value {
 	b, rows := r.b, r.of.rows
 	if rows.Part == 0 {
-		return b.Bool(false)
+		return so
 	}
-	return rows.Dead(b, r.slot.Load(kernel.U32, b.Min(r.row, rows.Max-1)))
+	row := r.row
+	if r.of.times > 1 { // it may lie behind those of the entry
+		row = b.Min(row, rows.Max-1)
+	}
+	return b.Or(so, rows.Dead(b, r.slot.Load(kernel.U32, row)))
 }
 
 // span finds the positions of the workgroup, and returns where the tiles of so many begin; first is the position of the

@@ -133,7 +133,7 @@ func (r *promptRun) spanShare() (begin kernel.Value) {
 
 // inTiles is what is so of the workgroup's tile, if the entry has such rows.
 func (r *promptRun) inTiles(so kernel.Value) kernel.Value {
-	if r.of.times == 1 || r.of.merge == nil {
+	if r.of.times <= 1 {
 		return so
 	}
 	return r.b.And(so, r.b.Lt(r.row, r.of.rows.Max))

@@ -49,10 +49,13 @@ func (k *wgmmaAttention) tiled(c site.Candidate) site.Candidate {
 	c.Grid[1], c.Grid[2] = ir.TileRows/k.queryRows(), c.Grid[1]*k.queryRows()/ir.TileRows
 	y := plans.Cover{Arg: "y", Dims: []int{tiles, len(k.orders), k.heads * k.headDim / ir.PieceElements, ir.TileRows, ir.PieceElements},
 		Tile: []int{1, len(k.orders), k.pieces(), k.queryRows(), ir.PieceElements}, Axis: []int{2, -1, 0, 1, -1}}
+	c.Cover[0] = y
 	if k.merge != nil {
-		y.Tile[0], y.Tile[3], y.Joined = 0, 0, []int{1, 2}
+		y.Tile[0], y.Tile[3], c.Cover[0].Joined = 0, 0, []int{1, 2}
+		partial := &c.Cover[1]
+		partial.Dims, partial.Tile, partial.Axis = append([]int{tiles}, partial.Dims...), append([]int{0}, partial.Tile...), append([]int{2}, partial.Axis...)
+		partial.Dims[1] /= tiles
 	}
-	c.Cover = append([]plans.Cover{y}, c.Cover[1:]...)
 	return c
 }
 

@@ -17,6 +17,8 @@ func TestCut(t *testing.T) {
 	behind, few := begin, begin
 	behind.Pos = []int{269}
 	few.Ctx, few.Rows, few.N = 128, 96, 71
+	deep := begin
+	deep.Ctx, deep.Rows, deep.Pos = 640, 128, []int{512}
 	block := func(c kerneltest.Case) kerneltest.Case {
 		c.Group = strings.ReplaceAll(c.Group, "block=32", "block=128")
 		return c
@@ -28,6 +30,8 @@ func TestCut(t *testing.T) {
 		{cuda, halfQuery(attentionTest("attention_wgmma", "f16", 64, 4, 1, 0, behind))},
 		{cuda, halfQuery(windowed(70, 8, attentionTest("attention_wgmma", "f16", 64, 8, 1, 0, begin)))},
 		{cuda, halfQuery(block(splitTiles(32, attentionTest("attention_wgmma", "f16", 64, 4, 1, 3, behind))))},
+		{cuda, sharedTest("f16", 64, 4, deep)},
+		{fewUnits(t), sharedTest("f16", 64, 4, deep)},
 		{cuda, halfQuery(attentionTest("attention_wgmma", "q8_0", 64, 4, 1, 0, behind))},
 		{vulkan, halfQuery(attentionTest("attention_coop", "f16", 64, 4, 1, 0, behind))},
 		{vulkan, halfQuery(attentionTest("attention_coop", "q8_0", 256, 8, 1, 0, few))},
