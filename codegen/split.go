@@ -11,9 +11,9 @@ import (
 
 // splitAttention replaces attention by a split and a merge if otherwise most of the
 // target would be idle: in decode entries, with one workgroup per row and KV head, and in
-// other entries if they have few rows, or are alike and may have. In decode entries, and those that are alike, split and
-// merge are one dispatch with a last-block reduction. In decode entries it also makes q, k and v and writes the caches,
-// if there is a kernel for that.
+// other entries if they have few rows, or are alike and may have. In decode entries, and those that are alike, split
+// and merge are one dispatch with a last-block reduction. In decode entries it also makes q, k and v and writes the
+// caches, if there is a kernel for that.
 func splitAttention(p *ir.Program, t *target.Target) error {
 	if t.IsHost() {
 		return nil

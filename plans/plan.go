@@ -214,8 +214,8 @@ type Cover struct {
 	// workgroups; nil means 0 everywhere.
 	First []int
 	// Joined are axes whose workgroups end in a last-block reduction: each leaves its part in the dispatch's
-	// workspace, and the last one to finish writes the output from all parts. Where such an axis has a dim, of a tile of
-	// 0, the step's data tell which workgroups on it meet: some, or none with others.
+	// workspace, and the last one to finish writes the output from all parts. Where such an axis has a dim, of a tile
+	// of 0, the step's data tell which workgroups on it meet: some, or none with others.
 	Joined []int
 }
 

@@ -27,8 +27,8 @@ const (
 	splitRows = 16
 	// argmaxSplit is the least number of logits of a part, where the target states none.
 	argmaxSplit = 4096
-	// deepSplits is the most splits of a tile of rows that its kernel merges, deepLeast the least positions of one. With
-	// more of them, steps that have all of their rows would take longer.
+	// deepSplits is the most splits of a tile of rows that its kernel merges, deepLeast the least positions of one. More
+	// of them would cost steps that have all of their rows.
 	deepSplits = 4
 	deepLeast  = 8192
 	// chunkedRows is the least number of rows of a step for which the delta rule is faster chunk by chunk.
@@ -72,8 +72,8 @@ func DecodeSplits(op *ir.Op, ctx int, t *target.Target) (n, block, least int) {
 
 // TiledSplits returns the number of workgroups that share the positions of a tile of rows in attention of many rows,
 // the rows of a tile, and the granularity of their parts. The number is 1 if no family takes parts. In functions that
-// are alike it is that of the widest. If least is not 0, a part has as many positions at least, and the workgroups merge
-// parts themselves: functions that are alike have such parts, as steps of few rows do not fill the device.
+// are alike it is that of the widest. If least is not 0, a part has as many positions at least, and the workgroups
+// merge parts themselves: functions that are alike have such parts, as steps of few rows do not fill the device.
 func TiledSplits(s *kernels.Site, op *ir.Op) (n, rows, block, least int) {
 	for _, w := range kernels.Wants(s) {
 		if w.Tiles > 0 && (w.Family != "attention_wgmma" || s.Func.Rows >= s.Target.Thresholds.WgmmaRows) {

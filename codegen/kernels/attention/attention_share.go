@@ -69,8 +69,8 @@ func (k *promptAttention) shared(c site.Candidate, rows int) site.Candidate {
 }
 
 // tileShare is a workgroup's share of a tile, in a kernel. What is wanted at the ends of splits alone lies in shared
-// memory, since registers are short: how many workgroups have ended, the index of the tile, the workgroups that share it,
-// the splits that have positions, and the positions of a split.
+// memory, since registers are short: how many workgroups have ended, the index of the tile, the workgroups that share
+// it, the splits that have positions, and the positions of a split.
 type tileShare struct {
 	partial, arrivals *kernel.Buffer
 	least             kernel.Value // positions of a split, at least

@@ -26,6 +26,8 @@ var mutants = []mutant{
 		"\t\tif s.Waits == s.Stage {", "\t\tif true {", "plans", "TestCheckFinds"},
 	{"a grain that does not divide a whole step", "plans/grain.go",
 		"if e.Run%grain != 0 {", "if false {", "plans", "TestGrain"},
+	{"a workgroup goes on in the sums of the split before", "codegen/kernels/attention/attention_share.go",
+		"ends := b.Eq(b.Mod(next, r.share.kept.Load(keptStep)), 0)", "ends := b.Bool(false)", "codegen/kernels/attention", "TestAttentionShare"},
 	{"a tile of attention is begun anywhere", "codegen/kernels/attention/attention_prompt.go",
 		"\treturn rows\n}\n\n// promptRun is", "\treturn 1\n}\n\n// promptRun is", "codegen/kernels/attention", "TestCutInTile"},
 	{"half a chunk of the delta rule is a grain", "codegen/kernels/table.go",
