@@ -27,8 +27,8 @@ const (
 	splitRows = 16
 	// argmaxSplit is the least number of logits of a part, where the target states none.
 	argmaxSplit = 4096
-	// deepSplits is the most splits of a tile of rows that its kernel merges, deepLeast the least positions of one. More
-	// of them would cost steps that have all of their rows.
+	// deepSplits is the most splits of a tile of rows that its kernel merges, deepLeast the least positions of one.
+	// More of them would cost steps that have all of their rows.
 	deepSplits = 4
 	deepLeast  = 8192
 	// chunkedRows is the least number of rows of a step for which the delta rule is faster chunk by chunk.
