@@ -183,8 +183,8 @@ func (r *promptRun) orDead(so kernel.Value) kernel.Value {
 		return so
 	}
 	row := r.row
-	if r.of.times > 1 { // it may lie behind those of the entry
-		row = b.Min(row, rows.Max-1)
+	if r.of.merge != nil { // it may lie behind those of the entry
+		row = b.Min(row, b.Sub(r.share.room, 1))
 	}
 	return b.Or(so, rows.Dead(b, r.slot.Load(kernel.U32, row)))
 }

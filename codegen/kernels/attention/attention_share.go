@@ -73,6 +73,7 @@ func (k *promptAttention) shared(c site.Candidate, rows int) site.Candidate {
 // it, the splits that have positions, and the positions of a split.
 type tileShare struct {
 	partial, arrivals *kernel.Buffer
+	room              kernel.Value // rows of the entry, a constant: one kernel serves entries of all widths
 	least             kernel.Value // positions of a split, at least
 	tile              kernel.Value // of rows, among those of the step
 	sharer, sharers   kernel.Value // the workgroup, and how many may share the tile
@@ -97,6 +98,7 @@ func (r *promptRun) declareShare(s *site.Signature) {
 		return
 	}
 	r.share.partial, r.share.arrivals = s.Update("partial", k.op.Result), s.Update("arrivals", k.counts)
+	r.share.room = s.U32("room", k.rows.Max, 1, "rows that a step may have")
 	r.share.least = s.U32("split_least", k.op.Attrs.Int("least"), k.op.Attrs.Int("block"), "positions of a split, at least")
 	r.block = s.U32("split_block", k.op.Attrs.Int("block"), 32, "positions that a split has or has not")
 }
@@ -133,10 +135,10 @@ func (r *promptRun) spanShare() (begin kernel.Value) {
 
 // inTiles is what is so of the workgroup's tile, if the entry has such rows.
 func (r *promptRun) inTiles(so kernel.Value) kernel.Value {
-	if r.of.times <= 1 {
+	if r.of.merge == nil {
 		return so
 	}
-	return r.b.And(so, r.b.Lt(r.row, r.of.rows.Max))
+	return r.b.And(so, r.b.Lt(r.row, r.share.room))
 }
 
 // cross ends a split where the tile from `from` on, which is in this buffer, is its last and the workgroup has more.

@@ -61,3 +61,22 @@ func TestAttentionShare(t *testing.T) {
 		})
 	}
 }
+
+// TestShareModule: one module serves entries of all widths, though tiles of the narrow one have several workgroups each.
+func TestShareModule(t *testing.T) {
+	on := *fewUnits(t)
+	on.Units = 8
+	var text, key string
+	for _, rows := range []int{128, 256, 512} {
+		c := inTiles("13", 256, sharedTest("f16", 64, 4, kerneltest.Case{Ctx: 1152, Slots: 2, Rows: rows, N: 100, Pos: []int{950}, Part: 128}))
+		k := c.Candidates(t, c.Site(t, &on))[0]
+		f, err := k.Build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key != "" && (k.Kernel != key || f.String() != text) {
+			t.Errorf("%d rows: %s is another module than %s", rows, k.Kernel, key)
+		}
+		key, text = k.Kernel, f.String()
+	}
+}
