@@ -62,7 +62,7 @@ func TestAttentionShare(t *testing.T) {
 	}
 }
 
-// TestShareModule: one module serves entries of all widths, though tiles of the narrow one have several workgroups each.
+// TestShareModule: one module serves entries of all widths, though tiles of the narrow one have several workgroups.
 func TestShareModule(t *testing.T) {
 	on := *fewUnits(t)
 	on.Units = 8
