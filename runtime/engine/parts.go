@@ -57,13 +57,19 @@ func pack(list []want, parts, part int) packed {
 }
 
 // pack shares the widest step that fits among prompts: one whose entry is full, or that has all that they want. To
-// leave out rows of an entry spares less than they take elsewhere. It lists no prompt if no step fits.
-func (p *prompts) pack(list []want, fits func(e *plans.Entry, depth, rows int) bool) (*plans.Entry, packed) {
+// leave out rows of an entry spares less than they take elsewhere. Far behind not even the narrowest may fit; then a
+// step of first may have fewer rows. It lists no prompt if no step fits.
+func (p *prompts) pack(list []want, first bool, fits func(e *plans.Entry, depth, rows int) bool) (*plans.Entry, packed) {
 	for _, widest := range slices.Backward(p.alike) {
 		step := pack(list, widest.Rows/p.part, p.part)
 		i := slices.IndexFunc(p.alike, func(e *plans.Entry) bool { return e.Rows >= step.total })
 		if e := p.alike[i]; fits(e, step.depth, step.total) {
 			return e, step
+		}
+	}
+	for rows := p.alike[0].Rows - p.least; first && rows >= p.least; rows -= p.least {
+		if step := pack(list, rows/p.part, p.part); fits(p.alike[0], step.depth, step.total) {
+			return p.alike[0], step
 		}
 	}
 	return p.alike[0], packed{}
@@ -84,7 +90,7 @@ func (e *Engine) nextRuns() (*runs, error) {
 		}
 		r.drop(func(s *seq) bool { return s.slot == nil }) // who started behind it has its pages
 		if len(r.seqs) > 0 {
-			r.entry, r.packed = e.prompts.pack(r.wants, e.withinBound())
+			r.entry, r.packed = e.prompts.pack(r.wants, e.spent == 0, e.withinBound())
 			r.seqs = r.seqs[:max(1, len(r.rows))]
 			return r, nil
 		}
@@ -155,7 +161,7 @@ func (e *Engine) mayJoin(i int, list []want, fits func(entry *plans.Entry, depth
 	if s.started {
 		more.pos = len(s.slot.tokens)
 	}
-	if _, step := e.prompts.pack(append(list, more), fits); len(step.rows) <= len(list) {
+	if _, step := e.prompts.pack(append(list, more), e.spent == 0, fits); len(step.rows) <= len(list) {
 		return false
 	}
 	return s.started || s.req.NoCache || !slices.ContainsFunc(e.running[:i], func(r *seq) bool { return e.spares(r, s) })
@@ -183,6 +189,6 @@ func (e *Engine) withinBound() func(entry *plans.Entry, depth, rows int) bool {
 		left = max(left, time.Duration(float64(e.o.ITL)/margin/2))
 	}
 	return func(entry *plans.Entry, depth, rows int) bool {
-		return e.costs.mostOf(entry, depth, rows) <= left || e.spent == 0 && entry == e.prompts.alike[0]
+		return e.costs.mostOf(entry, depth, rows) <= left || e.spent == 0 && rows <= e.prompts.least
 	}
 }

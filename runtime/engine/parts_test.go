@@ -55,7 +55,7 @@ func TestPack(t *testing.T) {
 		{[]int{5, 5, 5, 5, 5, 5}, 1100, 512, []int{5, 5, 5, 5}},               // 1,133 have 645 rows
 		{[]int{5, 5, 5, 5, 5, 5}, 1e6, 1024, []int{5, 5, 5, 5, 5, 5}},         //
 		{[]int{5, 5, 5, 5, 5, 5}, 1012, 512, []int{5, 5, 5, 5}},               //
-		{[]int{400, 400}, 910, 512, []int{400}},                               // 0.9 of the narrowest
+		{[]int{400, 400}, 910, 512, []int{384}},                               // 0.875 of the narrowest
 		{[]int{400, 400}, 600, 512, nil},                                      // not even a part
 		{slices.Repeat([]int{1}, 20), 1e6, 2048, slices.Repeat([]int{1}, 16)}, // a part each
 	} {
@@ -63,7 +63,7 @@ func TestPack(t *testing.T) {
 		for _, n := range c.wants {
 			list = append(list, want{rows: n})
 		}
-		e, step := p.pack(list, func(e *plans.Entry, depth, rows int) bool {
+		e, step := p.pack(list, true, func(e *plans.Entry, depth, rows int) bool {
 			return costs.mostOf(e, depth, rows) <= time.Duration(c.us)*time.Microsecond
 		})
 		if !slices.Equal(step.rows, c.rows) || c.rows != nil && e.Rows != c.entry {
@@ -161,10 +161,11 @@ func TestWithinBound(t *testing.T) {
 			{4 * time.Millisecond, 0, 0, false, []int{1299, 1301}},                    // 3.8 ms, of which decoding takes 2
 			{8 * time.Millisecond, 0, 1, false, []int{2048}},                          // 5.6 ms
 			{4 * time.Millisecond, 0, 1, false, []int{1024, 1400}},                    // 1.8 ms
-			{4 * time.Millisecond, time.Millisecond, 1, false, []int{280, 320}},       // 0.8 ms
+			{4 * time.Millisecond, time.Millisecond, 1, false, []int{256, 257}},       // 0.8 ms
 			{4 * time.Millisecond, 3 * time.Millisecond, 0, false, []int{1024, 1101}}, // as the first
 			{time.Millisecond, 0, 0, true, []int{1500, 1501}}, {time.Millisecond, 0, 1, true, []int{0, 1}},
-			{500 * time.Microsecond, 0, 0, true, []int{512, 513}},
+			{500 * time.Microsecond, 0, 0, true, []int{384, 385}},
+			{100 * time.Microsecond, 0, 0, true, []int{128, 129}}, // the least
 		} {
 			p, err := newPrompts(plan, c.itl)
 			if err != nil {

@@ -17,6 +17,7 @@ type prompts struct {
 	decode  []*plans.Entry // by rows
 	alike   []*plans.Entry // those that are, by rows
 	part    int            // steps of these end a run of a prompt at a multiple of it, or where the prompt ends
+	least   int            // rows of these that a step has time for wherever they serve
 	several bool           // they take runs of several prompts
 	pieces  []piece        // of the context
 	cuts    []int          // where prompts can go on that begin alike, ascending; the last one is the context
@@ -49,7 +50,8 @@ const unpredicted = 1e-3
 
 // newPrompts cuts the context into pieces of the widest prefill entry whose predicted time leaves room for the widest
 // step of decoding within the bound, or is half of the bound: few plans ever have a step of all rows far behind, and in
-// narrow pieces prompts would take several times as long. Pieces are of the narrowest, if none is so fast or nothing is
+// narrow pieces prompts would take several times as long. Entries that are alike serve as far as few of their rows fit
+// the bound: where somebody answers, a step has as many as there is time for. Pieces are of the narrowest, if none is so fast or nothing is
 // predicted. What steps really take does not count: then a prompt's bits would depend on it. A processor ends in the
 // middle of a step, and its time is predicted for two cores: where nobody waits, pieces there are the widest.
 func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
@@ -91,8 +93,11 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 		}
 		beside := min(decode.Predict(pos).Seconds(), itl.Seconds()/margin/2)
 		for _, e := range prefill {
-			took := e.Predict(pos).Seconds()
-			if took > 0 && margin*(took+beside) <= itl.Seconds() {
+			took, room := e.Predict(pos).Seconds(), beside
+			if alike(e) {
+				took, room = ofRows(e.Predict(0).Seconds(), took, p.least, e.Rows), 0
+			}
+			if took > 0 && margin*(took+room) <= itl.Seconds() {
 				best = e
 			}
 		}
@@ -116,6 +121,9 @@ func (p *prompts) setPart() error {
 	}
 	if len(p.alike) > 0 && p.part > p.alike[0].Rows {
 		return fmt.Errorf("entry %s has fewer rows than a part, which has %d", p.alike[0].Name, p.part)
+	}
+	if len(p.alike) > 0 {
+		p.least = min((cell+p.part-1)/p.part*p.part, p.alike[0].Rows)
 	}
 	return nil
 }

@@ -278,3 +278,18 @@ func TestPromptsInRuns(t *testing.T) {
 		t.Errorf("pieces begin at %v", p.cuts)
 	}
 }
+
+// TestAlikeAtBound holds that entries that are alike serve wherever a step of 128 of their rows fits the bound with its
+// margin, though all rows of the narrowest do not; not where it does not fit.
+func TestAlikeAtBound(t *testing.T) {
+	for _, c := range []struct{ us, want int }{{800, 512}, {790, 64}} { // 632.5 us are 128 rows, and a quarter more
+		plan := partedPlan(4096)
+		p, err := newPrompts(plan, time.Duration(c.us)*time.Microsecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.pieces[0].widest.Rows; got != c.want {
+			t.Errorf("within %d us prompts are read by steps of %d rows, want %d", c.us, got, c.want)
+		}
+	}
+}
