@@ -241,10 +241,9 @@ func sumsOf(s *Site, c *Candidate) string {
 // followParts are the ops with slots whose kernels follow those of steps with parts.
 var followParts = names("kvwrite attention conv1d conv_write deltanet ssd")
 
-// followPartsOfChunks are those where delta rules go chunk by chunk: what is right there was not yet shown to be as
-// fast. With a workgroup for each part and head, one run of 2,048 rows took delta_tf32x3 343 us instead of 220 on an
-// H200.
-var followPartsOfChunks = names("kvwrite attention")
+// followPartsOfChunks are those where delta rules go chunk by chunk, run after run: with a workgroup for each part and
+// head, one run of 2,048 rows took delta_tf32x3 343 us instead of 220 on an H200.
+var followPartsOfChunks = names("kvwrite attention conv1d conv_write deltanet")
 
 // FollowParts reports whether there are kernels for steps with parts for all ops of p that use slots.
 func FollowParts(t *target.Target, p *ir.Program) bool {
