@@ -14,6 +14,7 @@ func checkEntries(c *checker) {
 		checkEntry(c, &p.Entries[i], p.Program.Funcs[i])
 	}
 	checkMask(c)
+	checkHeads(c)
 	h := &p.Header
 	if n := len(p.Vocab.Tokens); n != 0 && h.Model.Vocab != n {
 		c.add("entry", "", "", "vocabulary of %d, the tokenizer has %d tokens", h.Model.Vocab, len(p.Vocab.Tokens))
@@ -48,6 +49,10 @@ func checkEntry(c *checker, e *Entry, f *ir.Func) {
 			checkRing(c, e, op)
 		case "candidates":
 			checkCandidates(c, e, op)
+		case "take_rows":
+			if rows := op.Args[1]; rows.Name != ir.StepHeads {
+				c.add("entry", e.Name, "", "rows that get logits are those of %s, not of %s", rows.Name, ir.StepHeads)
+			}
 		case "embed":
 			if table := op.Args[1].Type; table.Shape[0] < ir.Dim(c.plan.Header.Model.Vocab) {
 				c.add("entry", e.Name, "", "embeddings %s of a vocabulary of %d", table, c.plan.Header.Model.Vocab)
@@ -58,14 +63,21 @@ func checkEntry(c *checker, e *Entry, f *ir.Func) {
 		}
 		result := have.Result(op)
 		*result = IORegion(f.Name, v)
-		if result != &have.Logits || e.Kind == "embed" { // a vector of the last row or of every row, as wide as the model
+		if e.Kind == "embed" || result == &have.Candidates { // vectors are as wide as the model; candidates have rows of logits
 			continue
 		}
-		if int(v.Type.Last()) != c.plan.Header.Model.Vocab {
+		if result == &have.Logits && int(v.Type.Last()) != c.plan.Header.Model.Vocab {
 			c.add("entry", e.Name, "", "logits %s of a vocabulary of %d", v.Type, c.plan.Header.Model.Vocab)
 		}
-		if everyRow := v.Type.Shape[0] == ir.T; everyRow != kind.everyRow {
-			c.add("entry", e.Name, "", "logits %s in an entry of kind %q", v.Type, e.Kind)
+		rows, what := ir.T, "logits"
+		if !kind.everyRow {
+			rows = ir.Dim(f.Heads())
+		}
+		if result != &have.Logits {
+			what = "next ids"
+		}
+		if v.Type.Shape[0] != rows {
+			c.add("entry", e.Name, "", "%s %s in an entry of kind %q", what, v.Type, e.Kind)
 		}
 	}
 	if e.Logits != have.Logits {
@@ -116,6 +128,17 @@ func checkMask(c *checker) {
 				(op.Args[1].Name != ir.StepMasked || op.Args[2].Name != ir.StepMask) {
 				c.add("entry", f.Name, "", "%s is bounded by %s and %s, not by %s and %s", choice, op.Args[1].Name, op.Args[2].Name, ir.StepMasked, ir.StepMask)
 			}
+		}
+	}
+}
+
+// checkHeads demands that the host can say which rows of steps with parts get logits: kernels follow it without a look
+// at how many rows there are.
+func checkHeads(c *checker) {
+	g := c.plan.Program.Global(ir.StepHeads)
+	for _, f := range c.plan.Program.Funcs {
+		if f.Part > 0 && (g == nil || g.Class != ir.Step || g.Type.DType != ir.I32 || len(g.Type.Shape) != 1 || g.Type.Shape[0] < ir.Dim(f.Heads())) {
+			c.add("entry", f.Name, "", "steps have parts, and the step block no %s of %d rows", ir.StepHeads, f.Heads())
 		}
 	}
 }

@@ -168,6 +168,10 @@ func TestCheckFinds(t *testing.T) {
 		}, "alike", "has other ops in decode/1, which is alike head"},
 		{"alike, without a site", allAlike, "alike", "score/8, which is alike, has no such site q"},
 		{"sums of an entry that is not alike", func(p *Plan) { p.Program.Funcs[1].Groups[0].Call.Sums = "some" }, "alike", `sums "some" are stated, and the class is "prompt" embed`},
+		{"parts of an entry that reads no prompts", func(p *Plan) {
+			e, f := &p.Entries[1], p.Program.Funcs[1]
+			f.Sequences, f.Part, e.Part = ir.ManySequences, 4, 4
+		}, "schema", `parts of 4 rows in an entry of kind "score"`},
 		{"dispatch missing", func(p *Plan) { p.Entries[1].Dispatches = p.Entries[1].Dispatches[:1] }, "schema", "1 dispatches for 2 groups"},
 		{"layout", func(p *Plan) { p.Weights[0].Layout = "raw" }, "schema", `layout "raw", want "planes"`},
 		{"weight size", func(p *Plan) { p.Weights[0].Bytes += 16 }, "schema", "bytes in the file"},

@@ -204,6 +204,8 @@ func validateEntry(p *Plan, e *Entry, f *ir.Func, regions map[regionKey]int64) e
 		return fmt.Errorf("runs of %d and class %q, the function has %d and %q", e.Run, e.Class, f.Run, f.Class)
 	case e.Part != f.Part:
 		return fmt.Errorf("parts of %d rows, the function has %d", e.Part, f.Part)
+	case e.Part > 0 && e.Kind != "prefill":
+		return fmt.Errorf("parts of %d rows in an entry of kind %q", e.Part, e.Kind)
 	case e.Reach < e.Run || e.Reach > 2*e.Rows:
 		return fmt.Errorf("a reach of %d with %d rows", e.Reach, e.Rows)
 	case e.Grain < 0 || e.Grain > e.Run:

@@ -24,6 +24,11 @@ func deltaChunks(c *call) error {
 	if len(c.op.Args) > 4 {
 		pos = asInts(c.arg(4))
 	}
+	for first := 0; first < rows; first += ir.DeltaChunk {
+		if last := min(first+ir.DeltaChunk, rows) - 1; pos != nil && (pos[last] < pos[first] || int(pos[last])-int(pos[first]) > last-first) {
+			return fmt.Errorf("row %d: positions %d to %d of a chunk", first, pos[first], pos[last])
+		}
+	}
 	c.parallel(heads, 4*d*ir.DeltaChunk*rows, func(_, lo, hi int) {
 		for h := lo; h < hi; h++ {
 			for first := 0; first < rows; first += ir.DeltaChunk {

@@ -3,6 +3,7 @@ package oracle
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -63,4 +64,27 @@ func floats64(x []float32) []float64 {
 		y[i] = float64(v)
 	}
 	return y
+}
+
+// TestChunkOfBadPositions: a chunk of a step with parts that has positions of more than a run is refused.
+func TestChunkOfBadPositions(t *testing.T) {
+	p, err := ir.Parse(ir.Print(&ir.Program{Ctx: 64, Slots: 2}) + `step @q : f32[T, 4]
+step @g : f32[T, 1]
+step @other : i32[T]
+step @n : i32[1]
+func "f" rows=8 sequences=many run=8 class=prompt part=4 {
+  %0 = delta_chunk @q, @q, @g, @g, @other {head_dim=4, k_heads=1, v_heads=1, map="mod", scale=0.5, eps=1e-6} : io f32[T, 20]
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, last := range []int32{8, 1 << 30, -1} {
+		m := machine(t, p, nil, Options{})
+		m.setInts("other", 0, 1, 2, 3, 4, 5, 6, last)
+		m.setInts("n", 8)
+		if err := m.Run(t.Context(), p.Funcs[0]); err == nil || !strings.Contains(err.Error(), "row 0: positions 0 to "+fmt.Sprint(last)) {
+			t.Errorf("last position %d: %v", last, err)
+		}
+	}
 }

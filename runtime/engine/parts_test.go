@@ -186,3 +186,19 @@ func TestWithinBound(t *testing.T) {
 		}
 	})
 }
+
+// TestHostileParts: parts whose least multiple is above the rows of a step are refused, also if it overflows.
+func TestHostileParts(t *testing.T) {
+	for _, parts := range [][]int{{512, 1023, 2048}, {65521, 65519, 65497, 65479}, {65521, 65519, 65497, 65479, 65449}, {65536, 65535, 65533, 65531}, {65537, 65536, 65535, 65533}, {131071, 131070, 131069, 131067}} {
+		plan := partedPlan(4096)
+		plan.Entries = plan.Entries[:3]
+		for _, part := range parts {
+			e := predicted("prefill", 1<<17, 1<<17, time.Millisecond)
+			e.Part, e.Grain, e.Class = part, 1, ir.AlikeStep.String()
+			plan.Entries = append(plan.Entries, e)
+		}
+		if p, err := newPrompts(plan, 50*time.Millisecond); err == nil {
+			t.Errorf("parts of %d rows: taken, of %d", parts, p.part)
+		}
+	}
+}

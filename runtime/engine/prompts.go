@@ -118,9 +118,9 @@ func (p *prompts) setPart() error {
 	p.part, p.several = 1, true
 	for _, e := range p.alike {
 		p.part, p.several = lcm(p.part, cmp.Or(e.Part, e.Grain)), p.several && e.Part > 0
-	}
-	if len(p.alike) > 0 && p.part > p.alike[0].Rows {
-		return fmt.Errorf("entry %s has fewer rows than a part, which has %d", p.alike[0].Name, p.part)
+		if least := p.alike[0]; p.part > least.Rows { // at once: more of them could overflow
+			return fmt.Errorf("entry %s has fewer rows than a part, which has %d", least.Name, p.part)
+		}
 	}
 	if len(p.alike) > 0 {
 		p.least = min((cell+p.part-1)/p.part*p.part, p.alike[0].Rows)
