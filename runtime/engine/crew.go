@@ -12,6 +12,7 @@ import (
 // processor takes longer than to choose for some rows, and the device waits meanwhile. A nil crew is nobody.
 type crew struct {
 	work atomic.Pointer[work]
+	here atomic.Int64 // helpers that look for work, or do some
 	over atomic.Bool
 }
 
@@ -39,8 +40,19 @@ const (
 	crewShare = 20 * time.Microsecond
 )
 
+// callHelpers starts so many.
+func callHelpers(n int) *crew {
+	c := &crew{}
+	c.here.Store(int64(n))
+	for range n {
+		go c.help()
+	}
+	return c
+}
+
 // help does its part of the work once there is some.
 func (c *crew) help() {
+	defer c.here.Add(-1)
 	for range looks {
 		if c.over.Load() {
 			return
@@ -52,9 +64,10 @@ func (c *crew) help() {
 	}
 }
 
-// each calls f for numbers and returns how many of the calls it made itself. If there is no crew, so many are called.
+// each calls f for numbers and returns how many of the calls it made itself. If nobody of the crew is there, so many
+// others are called: a step has taken longer than they look for work.
 func (c *crew) each(list []int, helpers int, f func(i int)) (own int) {
-	if c == nil {
+	if c == nil || c.here.Load() == 0 {
 		return each(list, helpers, f)
 	}
 	w := &work{list: list, f: f}
@@ -80,13 +93,7 @@ func (e *Engine) callCrew(group []*seq) {
 	if !ok || n < 1 {
 		return
 	}
-	x.Near(func() {
-		c := &crew{}
-		e.crew = c
-		for range n {
-			go c.help()
-		}
-	})
+	x.Near(func() { e.crew = callHelpers(n) })
 }
 
 // dismiss ends the helpers' wait.

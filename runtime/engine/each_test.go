@@ -46,3 +46,16 @@ func TestHelpers(t *testing.T) {
 		}
 	}
 }
+
+// TestEachWithoutCrew: where helpers have looked in vain and gone, others are called.
+func TestEachWithoutCrew(t *testing.T) {
+	defer goruntime.GOMAXPROCS(goruntime.GOMAXPROCS(4))
+	c := callHelpers(2)
+	for c.here.Load() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	list := make([]int, 64)
+	if own := c.each(list, 3, func(int) { time.Sleep(time.Millisecond) }); own == len(list) {
+		t.Error("nobody has helped")
+	}
+}
