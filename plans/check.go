@@ -47,7 +47,7 @@ var rules = []Rule{
 	{Name: "hazard", Doc: "if two dispatches touch the same bytes and one of them writes, one waits for the other", check: checkHazards},
 	{Name: "launch", Doc: "every queue is one that the backend has; a dispatch begins early only where the device supports it, alone in its stage, after the only dispatch of the stage before, on the same queue", host: true, check: checkLaunches},
 	{Name: "sequences", Doc: "where the rows of a step may belong to several sequences, every kernel of an op with slots takes several", check: checkSequences},
-	{Name: "grain", Doc: "the grain of an entry is the least multiple of those of all its dispatches, and divides its run and its parts; it is 0 if there is none", host: true, check: checkGrains},
+	{Name: "grain", Doc: "the grain of an entry is the least multiple of those of all its dispatches, and divides its run; it is 0 if there is none", host: true, check: checkGrains},
 	{Name: "exact", Doc: "a call site adds in one order in all exact entries, so that rows have the same bits in steps of every width", check: checkExact},
 	{Name: "alike", Doc: "all entries of class `alike` have the same call sites with the same sums, so that rows of a prompt have the same bits in any of them", check: checkAlike},
 	{Name: "step-block", Doc: "no specialization constant has the name of a value of the step block (names of one letter, such as `n`, are not looked at)", check: checkStepBlock},

@@ -168,6 +168,9 @@ func TestCheckFinds(t *testing.T) {
 		}, "alike", "has other ops in decode/1, which is alike head"},
 		{"alike, without a site", allAlike, "alike", "score/8, which is alike, has no such site q"},
 		{"sums of an entry that is not alike", func(p *Plan) { p.Program.Funcs[1].Groups[0].Call.Sums = "some" }, "alike", `sums "some" are stated, and the class is "prompt" embed`},
+		{"parts without a grain", func(p *Plan) {
+			p.Entries[1].Part, p.Entries[1].Kind, p.Program.Funcs[1].Part, p.Program.Funcs[1].Sequences = 4, "prefill", 4, ir.ManySequences
+		}, "schema", "parts of 4 rows with a grain of 0"},
 		{"parts of an entry that reads no prompts", func(p *Plan) {
 			e, f := &p.Entries[1], p.Program.Funcs[1]
 			f.Sequences, f.Part, e.Part = ir.ManySequences, 4, 4

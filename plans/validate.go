@@ -210,6 +210,8 @@ func validateEntry(p *Plan, e *Entry, f *ir.Func, regions map[regionKey]int64) e
 		return fmt.Errorf("a reach of %d with %d rows", e.Reach, e.Rows)
 	case e.Grain < 0 || e.Grain > e.Run:
 		return fmt.Errorf("a grain of %d with runs of %d", e.Grain, e.Run)
+	case e.Part > 0 && (e.Grain == 0 || e.Part%e.Grain > 0):
+		return fmt.Errorf("parts of %d rows with a grain of %d", e.Part, e.Grain)
 	case !io(e.Logits):
 		return fmt.Errorf("logits in region %q, which is not in memory", e.Logits)
 	case e.Next != "" && !io(e.Next):
