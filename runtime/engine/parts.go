@@ -67,7 +67,8 @@ func (p *prompts) pack(list []want, first bool, fits func(e *plans.Entry, depth,
 			return e, step
 		}
 	}
-	for rows := p.alike[0].Rows - p.least; first && rows >= p.least; rows -= p.least {
+	for rows := p.alike[0].Rows; first && rows > p.least; {
+		rows = max(rows-p.least, p.least)
 		if step := pack(list, rows/p.part, p.part); fits(p.alike[0], step.depth, step.total) {
 			return p.alike[0], step
 		}

@@ -202,3 +202,22 @@ func TestHostileParts(t *testing.T) {
 		}
 	}
 }
+
+// TestLeastFits: however many rows the narrowest entry has, the first step has some if no more than the least fit.
+func TestLeastFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		plan, grain := partedPlan(4096), rapid.IntRange(1, 300).Draw(t, "grain")
+		rows := grain * rapid.IntRange(1, 20).Draw(t, "grains")
+		e := predicted("prefill", rows, rows, time.Millisecond)
+		e.Grain, e.Class = grain, ir.AlikeStep.String()
+		plan.Entries = append(plan.Entries[:3], e)
+		p, err := newPrompts(plan, 50*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, step := p.pack([]want{{rows: 3000}}, true, func(_ *plans.Entry, _, rows int) bool { return rows <= p.least })
+		if len(step.rows) == 0 || step.rows[0] == 0 {
+			t.Fatalf("no rows of %d, of which %d fit, in parts of %d", rows, p.least, p.part)
+		}
+	})
+}

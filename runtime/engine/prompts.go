@@ -49,11 +49,12 @@ const margin = 1.25
 const unpredicted = 1e-3
 
 // newPrompts cuts the context into pieces of the widest prefill entry whose predicted time leaves room for the widest
-// step of decoding within the bound, or is half of the bound: few plans ever have a step of all rows far behind, and in
-// narrow pieces prompts would take several times as long. Entries that are alike serve as far as few of their rows fit
-// the bound: where somebody answers, a step has as many as there is time for. Pieces are of the narrowest, if none is so fast or nothing is
-// predicted. What steps really take does not count: then a prompt's bits would depend on it. A processor ends in the
-// middle of a step, and its time is predicted for two cores: where nobody waits, pieces there are the widest.
+// step of decoding within the bound, or is half of the bound: few plans ever have a step of all rows far behind, and
+// in narrow pieces prompts would take several times as long. Entries that are alike serve as far as few of their rows
+// fit the bound: where somebody answers, a step has as many as there is time for. Pieces are of the narrowest, if none
+// is so fast or nothing is predicted. What steps really take does not count: then a prompt's bits would depend on it.
+// A processor ends in the middle of a step, and its time is predicted for two cores: where nobody waits, pieces there
+// are the widest.
 func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 	p := &prompts{}
 	var prefill []*plans.Entry
