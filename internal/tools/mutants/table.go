@@ -221,7 +221,7 @@ var mutants = []mutant{
 	{"a step of a prompt that just fits waits", "runtime/engine/loop.go",
 		"len(s.slot.tokens)) <= e.left(", "len(s.slot.tokens)) < e.left(", "runtime/engine", "TestFits"},
 	{"a step that just fits the bound is too wide", "runtime/engine/prompts.go",
-		"took+beside) <= itl.Seconds()", "took+beside) < itl.Seconds()", "runtime/engine", "TestPromptsAtBound"},
+		"took+room) <= itl.Seconds()", "took+room) < itl.Seconds()", "runtime/engine", "TestPromptsAtBound"},
 	{"pieces of prompts leave room for every step of decoding", "runtime/engine/prompts.go",
 		"min(decode.Predict(pos).Seconds(), itl.Seconds()/margin/2)", "decode.Predict(pos).Seconds()", "runtime/engine", "TestPromptsAtBound"},
 	{"a step goes on behind the prompt to the next cut", "runtime/engine/prompts.go",
@@ -243,5 +243,5 @@ var mutants = []mutant{
 	{"steps with parts go on behind where a state is to be kept", "runtime/engine/parts.go",
 		"return entry, want{pos, cut - pos}", "continue", "runtime/engine", "TestStatesOfParts"},
 	{"rows of a step that others wait for count as all of its entry", "runtime/engine/cost.go",
-		"float64(max(0, rows-below.Rows))", "float64(e.Rows-below.Rows)", "runtime/engine", "TestPack"},
+		"float64(max(0, rows-k.below.Rows))", "float64(e.Rows-k.below.Rows)", "runtime/engine", "TestPack"},
 }
