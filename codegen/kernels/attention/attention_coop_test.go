@@ -27,6 +27,12 @@ func rounded(width int, c kerneltest.Case) kerneltest.Case {
 	return c
 }
 
+// blocksOf128 has the parts of a split begin at multiples of 128 positions.
+func blocksOf128(c kerneltest.Case) kerneltest.Case {
+	c.Group = strings.ReplaceAll(c.Group, "block=32", "block=128")
+	return c
+}
+
 // splitTiles makes the rows of a tile share the ranges of a split attention.
 func splitTiles(rows int, c kerneltest.Case) kerneltest.Case {
 	c.Group = strings.Replace(c.Group, "block=8, rows=1", fmt.Sprintf("block=32, rows=%d", rows), 1)

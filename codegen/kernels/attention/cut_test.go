@@ -19,17 +19,13 @@ func TestCut(t *testing.T) {
 	few.Ctx, few.Rows, few.N = 128, 96, 71
 	deep := begin
 	deep.Ctx, deep.Rows, deep.Pos = 640, 128, []int{512}
-	block := func(c kerneltest.Case) kerneltest.Case {
-		c.Group = strings.ReplaceAll(c.Group, "block=32", "block=128")
-		return c
-	}
 	for i, test := range []struct {
 		on *target.Target
 		c  kerneltest.Case
 	}{
 		{cuda, halfQuery(attentionTest("attention_wgmma", "f16", 64, 4, 1, 0, behind))},
 		{cuda, halfQuery(windowed(70, 8, attentionTest("attention_wgmma", "f16", 64, 8, 1, 0, begin)))},
-		{cuda, halfQuery(block(splitTiles(32, attentionTest("attention_wgmma", "f16", 64, 4, 1, 3, behind))))},
+		{cuda, halfQuery(blocksOf128(splitTiles(32, attentionTest("attention_wgmma", "f16", 64, 4, 1, 3, behind))))},
 		{cuda, sharedTest("f16", 64, 4, deep)},
 		{fewUnits(t), sharedTest("f16", 64, 4, deep)},
 		{cuda, halfQuery(attentionTest("attention_wgmma", "q8_0", 64, 4, 1, 0, behind))},

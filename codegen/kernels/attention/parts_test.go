@@ -18,17 +18,13 @@ func TestParts(t *testing.T) {
 	short := kerneltest.Case{Ctx: 128, Slots: 3, Rows: 128}.InParts(32, kerneltest.Run{Slot: 2, From: 32, Rows: 35}, kerneltest.Run{Slot: 1, From: 0, Rows: 9})
 	tiles := kerneltest.Case{Ctx: 256, Slots: 2, Rows: 256}.InParts(128, kerneltest.Run{Slot: 1, From: 128, Rows: 40}, kerneltest.Run{Slot: 0, From: 0, Rows: 33})
 	deep := kerneltest.Case{Ctx: 640, Slots: 2, Rows: 256}.InParts(128, kerneltest.Run{Slot: 1, From: 512, Rows: 40}, kerneltest.Run{Slot: 0, From: 224, Rows: 70})
-	block := func(c kerneltest.Case) kerneltest.Case {
-		c.Group = strings.ReplaceAll(c.Group, "block=32", "block=128")
-		return c
-	}
 	for i, test := range []struct {
 		on *target.Target
 		c  kerneltest.Case
 	}{
 		{cuda, halfQuery(attentionTest("attention_wgmma", "f16", 64, 4, 1, 0, runs))},
 		{cuda, halfQuery(windowed(70, 8, attentionTest("attention_wgmma", "f16", 64, 8, 1, 0, runs)))},
-		{cuda, halfQuery(block(splitTiles(32, attentionTest("attention_wgmma", "q8_0", 64, 4, 1, 3, runs))))},
+		{cuda, halfQuery(blocksOf128(splitTiles(32, attentionTest("attention_wgmma", "q8_0", 64, 4, 1, 3, runs))))},
 		{cuda, halfQuery(inTiles("13", 256, attentionTest("attention_wgmma", "f16", 64, 4, 1, 0, tiles)))},
 		{cuda, halfQuery(attentionTest("attention_wgmma", "f16", 64, 4, 1, 0, runs)).Paged()},
 		{cuda, sharedTest("f16", 64, 4, deep)},
