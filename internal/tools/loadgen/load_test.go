@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/spf13/pflag"
 	"pgregory.net/rapid"
 )
 
@@ -234,6 +235,28 @@ func TestOpenLoop(t *testing.T) {
 	// Requests came when they were due although no answer was there.
 	if want := l.arrivals(); !slices.Equal(f.times, want) {
 		t.Errorf("requests at %v, want %v", f.times, want)
+	}
+}
+
+// TestSeedIsDrawn: runs ask for different prompts unless they are given a seed.
+func TestSeedIsDrawn(t *testing.T) {
+	first := func(args ...string) string {
+		f := pflag.NewFlagSet("loadgen", pflag.ContinueOnError)
+		var seed uint64
+		if seedFlag(f, &seed, "seed of prompts"); !strings.Contains(f.FlagUsages(), "(default drawn)") {
+			t.Errorf("the help says %q", f.FlagUsages())
+		}
+		if err := f.Parse(args); err != nil {
+			t.Fatal(err)
+		}
+		p := prompts{[]int32{1, 2, 3, 4, 5, 6, 7, 8}, seed}
+		return fmt.Sprint(p.of(0, 64))
+	}
+	if first() == first() {
+		t.Error("a second run has the prompts of the first")
+	}
+	if first("--seed", "7") != first("--seed=7") {
+		t.Error("runs of one seed have different prompts")
 	}
 }
 

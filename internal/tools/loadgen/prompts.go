@@ -5,7 +5,16 @@ import (
 	"errors"
 	"math/rand/v2"
 	"strings"
+
+	"github.com/spf13/pflag"
 )
+
+// seedFlag defines --seed. Each run draws its own unless one is given: a server has the prompts of earlier runs in its
+// cache.
+func seedFlag(f *pflag.FlagSet, seed *uint64, what string) {
+	f.Uint64Var(seed, "seed", uint64(rand.Uint32()), what+"; the report has it")
+	f.Lookup("seed").DefValue = "drawn"
+}
 
 // prompts makes prompts of an exact number of tokens: ids drawn from those that the server's
 // tokenizer makes of a text, so that none is a special token. Prompts begin differently, so a server

@@ -14,15 +14,15 @@ func TestTables(t *testing.T) {
 	m := &measures{requests: 64, errors: 1, unfinished: 2, seconds: 3.25, promptRate: 10000, outputRate: 2500, cached: 4000,
 		ttft: latencies{1, 2, 4}, tpot: latencies{2.5}, itl: latencies{0.25, 0.75}, e2el: latencies{100}}
 	var text, data bytes.Buffer
-	if err := table.WriteText(&text, m.tables()...); err != nil {
+	if err := table.WriteText(&text, m.tables(7)...); err != nil {
 		t.Fatal(err)
 	}
-	if err := table.WriteJSON(&data, m.tables()...); err != nil {
+	if err := table.WriteJSON(&data, m.tables(7)...); err != nil {
 		t.Fatal(err)
 	}
 	const want = `load
-  requests  errors  unfinished  seconds  prompt tok/s  output tok/s  cached
-        64       1           2      3.2       10000.0        2500.0  4000.0
+  requests  errors  unfinished  seconds  prompt tok/s  output tok/s  cached  seed
+        64       1           2      3.2       10000.0        2500.0  4000.0     7
 
 latency, ms
   of      mean  median     p99

@@ -21,7 +21,8 @@ var runCommand = cli.Command{
 Asks the server for answers of a fixed length to prompts of a fixed length, and prints what a
 client sees, by the definitions of vLLM's benchmark: TTFT is the time from the request's last byte to the
 first piece of the answer, ITL that between two pieces, TPOT an answer's mean time of a token behind
-the first, E2EL the time to the last piece. Prompts are random and differ, so that no cache helps.
+the first, E2EL the time to the last piece. Prompts are random and differ, also from those of other
+runs, so that no cache helps. A run with the seed that a report has asks the same again.
 
   loadgen http://127.0.0.1:8080 --users 8 --requests 64
   loadgen http://127.0.0.1:8080 --rate 4 --requests 100      # Poisson arrivals, 4 a second
@@ -47,7 +48,7 @@ Seconds and rates count both turns. The first requests, one a user, are not meas
 		f.Float64Var(&topP, "top-p", 0, "top_p; default: the server's")
 		f.IntVar(&topK, "top-k", 0, "top_k; default: the server's")
 		f.Float64Var(&minP, "min-p", 0, "min_p; default: the server's")
-		f.Uint64Var(&l.seed, "seed", 1, "seed of prompts, arrivals and answers")
+		seedFlag(f, &l.seed, "seed of prompts, arrivals and answers")
 		f.StringVar(&schema, "schema", "", "file of a JSON schema that answers are held to; they must be as long as --answer says")
 		f.StringVar(&model, "model", "", "name of the model, where the server has several")
 		f.BoolVar(&remote, "remote", false, "the server may be another computer")
@@ -87,7 +88,7 @@ Seconds and rates count both turns. The first requests, one a user, are not meas
 			if asJSON {
 				write = table.WriteJSON
 			}
-			if err := write(cli.Stdout, m.tables()...); err != nil {
+			if err := write(cli.Stdout, m.tables(l.seed)...); err != nil {
 				return err
 			}
 			if err == nil && m.errors > 0 {
@@ -144,9 +145,9 @@ func (l load) measure(ctx context.Context, c *client) (*measures, error) {
 }
 
 // tables are the figures, for people and as JSON.
-func (m *measures) tables() []*table.Table {
-	load := &table.Table{Title: "load", Columns: []string{"requests", "errors", "unfinished", "seconds", "prompt tok/s", "output tok/s", "cached"}}
-	load.Add(m.requests, m.errors, m.unfinished, m.seconds, m.promptRate, m.outputRate, m.cached)
+func (m *measures) tables(seed uint64) []*table.Table {
+	load := &table.Table{Title: "load", Columns: []string{"requests", "errors", "unfinished", "seconds", "prompt tok/s", "output tok/s", "cached", "seed"}}
+	load.Add(m.requests, m.errors, m.unfinished, m.seconds, m.promptRate, m.outputRate, m.cached, seed)
 	times := &table.Table{Title: "latency, ms", Columns: []string{"of", "mean", "median", "p99"}}
 	for _, row := range []struct {
 		name string

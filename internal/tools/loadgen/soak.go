@@ -45,7 +45,7 @@ tested is the server. Answers that depend on other requests, as llama-server's m
 		f.IntVarP(&s.users, "users", "u", 16, "requests at a time")
 		f.IntVar(&s.distinct, "known", 16, "distinct requests, each of which is asked alone first")
 		f.DurationVar(&s.limit, "time", time.Hour, "give up by then")
-		f.Uint64Var(&s.seed, "seed", uint64(time.Now().UnixNano()), "seed of what is sent; what is sent when depends on the server, too")
+		seedFlag(f, &s.seed, "seed of what is sent; what is sent when depends on the server, too")
 		f.StringVar(&model, "model", "", "name of the model, where the server has several")
 		f.BoolVar(&remote, "remote", false, "the server may be another computer")
 		f.BoolVar(&asJSON, "json", false, "print JSON")

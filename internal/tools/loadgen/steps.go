@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strconv"
@@ -98,12 +99,13 @@ const stepsAnswer = 32
 
 // measureSteps measures a server's steps.
 func measureSteps(ctx context.Context, c *client, depths []int, limit time.Duration) (*fleet.Steps, error) {
-	p, err := newPrompts(ctx, c, 1)
+	seed := uint64(rand.Uint32()) // what an earlier run asked is in the server's cache
+	p, err := newPrompts(ctx, c, seed)
 	if err != nil {
 		return nil, err
 	}
-	warm := load{users: 2, requests: 4, limit: limit, prompt: slices.Min(depths), answer: stepsAnswer, sampler: sampler{Temp: 1}, seed: 9}
-	if _, err := warm.answered(ctx, c, &prompts{p.ids, 9}); err != nil {
+	warm := load{users: 2, requests: 4, limit: limit, prompt: slices.Min(depths), answer: stepsAnswer, sampler: sampler{Temp: 1}, seed: seed}
+	if _, err := warm.answered(ctx, c, p); err != nil {
 		return nil, err
 	}
 	first, err := c.loaded(ctx)
@@ -113,7 +115,6 @@ func measureSteps(ctx context.Context, c *client, depths []int, limit time.Durat
 	s := &fleet.Steps{Model: first.Model, Device: first.Device, Slots: len(first.Slots), Ctx: first.Ctx}
 	sums := stepSums{}
 	alone := stepSum{} // the host's time of one user's steps
-	seed := uint64(100)
 	for _, depth := range depths {
 		if depth+stepsAnswer > s.Ctx {
 			return nil, cli.Usagef("--depths: %d and answers of %d do not fit the %d positions of a slot", depth, stepsAnswer, s.Ctx)
