@@ -136,7 +136,8 @@ func (l load) request(ctx context.Context, c *client, p *prompts, i int) (first 
 	switch {
 	case l.question != "":
 		var err error
-		if a.prompt, err = c.rendered(ctx, fmt.Sprintf(l.question, l.seed<<16+uint64(i))); err != nil {
+		said := []message{{Role: "user", Content: fmt.Sprintf(l.question, l.seed<<16+uint64(i))}}
+		if a.prompt, err = c.rendered(ctx, said, map[string]bool{"enable_thinking": false}); err != nil {
 			return nil, trace{err: err}
 		}
 		return nil, c.generate(ctx, a)

@@ -49,17 +49,13 @@ func (c *client) tokenize(ctx context.Context, text string) ([]int32, error) {
 	return out.Tokens, err
 }
 
-// rendered returns the ids of a question as the chat template of the server's model writes it, without reasoning.
-func (c *client) rendered(ctx context.Context, question string) ([]int32, error) {
-	type message struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	}
+// rendered returns the ids of a conversation as the chat template of the server's model writes it.
+func (c *client) rendered(ctx context.Context, said []message, template map[string]bool) ([]int32, error) {
 	in := struct {
 		Model    string          `json:"model,omitempty"`
 		Messages []message       `json:"messages"`
-		Template map[string]bool `json:"chat_template_kwargs"`
-	}{c.model, []message{{"user", question}}, map[string]bool{"enable_thinking": false}}
+		Template map[string]bool `json:"chat_template_kwargs,omitempty"`
+	}{c.model, said, template}
 	var out struct {
 		Prompt string `json:"prompt"`
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/zincc-dev/zincc/internal/spawn"
 	"github.com/zincc-dev/zincc/internal/table"
 )
 
@@ -43,21 +44,39 @@ latency, ms
 	}
 }
 
-// The table of compare is at most 120 columns wide with the widest figures that are sensible.
-func TestComparisonWidth(t *testing.T) {
-	all := comparisonTable()
+// Tables are at most 120 columns wide with the widest figures that are sensible.
+func TestWidths(t *testing.T) {
+	compared := comparisonTable()
 	wide := latencies{12345, 12345}
 	for _, c := range cases {
 		m := &measures{outputRate: 12345, ttft: wide, tpot: latencies{123, 123}, itl: wide, e2el: wide, cached: 4000, requests: 48}
-		all.Add(cells("qwen35-35b-a3b", c.name, "llama-server", m)...)
+		compared.Add(cells("qwen35-35b-a3b", c.name, "llama-server", m)...)
 	}
-	var b bytes.Buffer
-	if err := all.WriteText(&b); err != nil {
-		t.Fatal(err)
+	turns := turnTable()
+	for _, c := range turnCases {
+		slow := millis(12345.678)
+		turns.Add("llama-server", c.name, 1000, 102056, 101760, 1333, slow, slow, slow, 123.4, uint64(1<<32-1))
 	}
-	for line := range strings.Lines(b.String()) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 120 {
-			t.Errorf("%d columns: %s", n, line)
+	for _, all := range []*table.Table{compared, turns} {
+		var b bytes.Buffer
+		if err := all.WriteText(&b); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 120 {
+				t.Errorf("%d columns: %s", n, line)
+			}
+		}
+	}
+}
+
+// TestServerName holds what a server that loadgen starts is called.
+func TestServerName(t *testing.T) {
+	for command, want := range map[string]string{
+		"bin/zincrun serve a.bin --port PORT": "zincrun", "env A=b C=d /usr/bin/llama-server -m a.gguf": "llama-server",
+	} {
+		if got := (&turns{server: &spawn.Server{Command: strings.Fields(command)}}).name(); got != want {
+			t.Errorf("%q is called %q, want %q", command, got, want)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func TestAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	have, err := c.rendered(t.Context(), fmt.Sprintf(listPeople, 7<<16))
+	have, err := c.rendered(t.Context(), []message{{Role: "user", Content: fmt.Sprintf(listPeople, 7<<16)}}, map[string]bool{"enable_thinking": false})
 	if err != nil {
 		t.Fatal(err)
 	}

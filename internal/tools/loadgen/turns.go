@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -46,54 +47,51 @@ request's last byte to the first piece of the answer, so template and tokenizer 
 
 ` + turnList() + `
 Of each case a first request, which is not measured, brings what comes before. Then come --requests turns, one after
-the other, each with a new message of --new tokens behind all that was said, or behind the system prompt; "first" is the
-first of them, since some servers know a beginning only once two prompts had it. How much of a prompt is read again
-depends on its length: several turns show that. An agent's turns are all counted; "seconds" is what they take together.
-Tokens are as the server counts them; "cached" are those of the last prompt that it had in its cache.
+the other, each with --new tokens behind the prompt before, or behind the system prompt; "first" is the first of them,
+since some servers know a beginning only once two prompts had it. How much of a prompt is read again depends on its
+length: several turns show that. An agent's turns are all counted; "seconds" is what they take together. Tokens are as
+the server counts them: "cached" are those of the last prompt that it had in its cache, "new" the median of those that a
+prompt has more than the one it goes on from. Of an answer, a turn brings as many tokens back as were generated.
 
   loadgen turns http://127.0.0.1:8080 --cases turn-20k
   loadgen turns --start "zincrun serve m.bin --port PORT --cache-dir /tmp/kept" --json >turns.json
-  loadgen turns --start "llama-server -m m.gguf -np 2 -c 140000 -ngl 99 -fa on --port PORT" --cases agent
+  loadgen turns --cases agent --start "zincrun serve m.bin --port PORT" \
+    --start "llama-server -m m.gguf -np 2 -c 140000 -ngl 99 -fa on --port PORT"
 
-With --start, PORT is replaced by a free port. A restart ends the server by SIGTERM and starts the same command.
-The model needs a chat template, and a context of what the case says and some hundred tokens more.`,
+With --start, PORT is replaced by a free port; one server runs at a time. A restart ends the server by SIGTERM and
+starts the same command. The model needs a chat template, and a context of what the case says and some hundred tokens
+more.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		o := &turns{}
-		var start, model string
+		var starts []string
 		var remote, asJSON bool
-		f.StringVar(&start, "start", "", "command that starts the server; split at spaces")
+		f.StringArrayVar(&starts, "start", nil, "command that starts the server; split at spaces; several are measured one after the other")
 		f.StringSliceVar(&o.cases, "cases", turnNames(), "cases to measure")
 		f.IntVarP(&o.requests, "requests", "r", 8, "turns to measure of each case but an agent's")
-		f.IntVar(&o.fresh, "new", 64, "tokens of the message that is new in a turn")
+		f.IntVar(&o.fresh, "new", 64, "tokens that are new in a turn: the last answer, a message, and the template's")
 		f.IntVarP(&o.answer, "answer", "n", 16, "tokens of an answer; an agent's are four times as long")
 		f.DurationVar(&o.limit, "time", 5*time.Minute, "longest time of a case")
-		f.Uint64Var(&o.seed, "seed", 1, "seed of the texts")
-		f.StringVar(&model, "model", "", "name of the model, where the server has several")
+		seedFlag(f, &o.seed, "seed of the texts")
+		f.StringVar(&o.model, "model", "", "name of the model, where the server has several")
 		f.BoolVar(&remote, "remote", false, "the server may be another computer")
 		f.BoolVar(&asJSON, "json", false, "print JSON")
 		return func(ctx context.Context, args []string) error {
-			if (start == "") == (len(args) == 0) || len(args) > 1 {
+			if (len(starts) == 0) == (len(args) == 0) || len(args) > 1 {
 				return cli.Usagef("want the URL of a server, or --start")
 			}
-			if err := o.validate(f.Changed("cases"), start != ""); err != nil {
+			if err := o.validate(f.Changed("cases"), len(starts) > 0); err != nil {
 				return err
 			}
-			base := ""
-			if start == "" {
-				base = args[0]
-			} else {
-				var err error
-				if o.server, err = spawn.Start(ctx, strings.Fields(start)); err != nil {
-					return err
-				}
-				defer func() { o.server.Stop() }()
-				base = o.server.URL
-			}
+			o.table = turnTable()
 			var err error
-			if o.client, err = newClient(base, model, remote); err != nil {
-				return err
+			for _, base := range args {
+				err = o.run(ctx, base, remote)
 			}
-			err = o.run(ctx)
+			for _, start := range starts {
+				if err == nil {
+					err = o.started(ctx, strings.Fields(start))
+				}
+			}
 			if len(o.table.Rows) == 0 {
 				return err
 			}
@@ -114,9 +112,14 @@ type turns struct {
 	requests, fresh, answer int
 	limit                   time.Duration
 	seed                    uint64
+	model                   string
 
 	texts *texts
 	table *table.Table
+}
+
+func turnTable() *table.Table {
+	return &table.Table{Title: "turns", Columns: []string{"server", "case", "turns", "prompt", "cached", "new", "first ms", "median ms", "most ms", "seconds", "seed"}}
 }
 
 func turnNames() (names []string) {
@@ -155,9 +158,20 @@ func (o *turns) validate(named, starts bool) error {
 	return nil
 }
 
-func (o *turns) run(ctx context.Context) error {
-	o.table = &table.Table{Title: "turns", Columns: []string{"case", "turns", "prompt", "cached", "first ms", "median ms", "most ms", "seconds"}}
-	var err error
+// started measures a server that it starts and ends.
+func (o *turns) started(ctx context.Context, command []string) (err error) {
+	if o.server, err = spawn.Start(ctx, command); err != nil {
+		return err
+	}
+	defer func() { o.server.Stop() }()
+	return o.run(ctx, o.server.URL, false)
+}
+
+// run measures the server at a URL.
+func (o *turns) run(ctx context.Context, base string, remote bool) (err error) {
+	if o.client, err = newClient(base, o.model, remote); err != nil {
+		return err
+	}
 	if o.texts, err = newTexts(ctx, o.client, o.seed); err != nil {
 		return err
 	}
@@ -173,68 +187,139 @@ func (o *turns) run(ctx context.Context) error {
 	return nil
 }
 
+// name is the server's: its program's, or its address.
+func (o *turns) name() string {
+	if o.server == nil {
+		return strings.TrimPrefix(o.client.base, "http://")
+	}
+	for _, word := range o.server.Command {
+		if word != "env" && !strings.Contains(word, "=") {
+			return filepath.Base(word)
+		}
+	}
+	return o.client.base
+}
+
+// turn is what came of a turn.
+type turn struct {
+	trace
+	fresh int // tokens of its prompt behind those of the prompt that it goes on from
+}
+
 // measure adds the row of a case.
 func (o *turns) measure(ctx context.Context, c turnCase) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, errLimit)
 	defer cancel()
-	// The first request of a server may load the model.
-	if t := o.client.converse(ctx, []message{{Role: "user", Content: o.texts.of(8)}}, 1); t.err != nil {
-		return t.err
+	if err := o.warm(ctx); err != nil {
+		return err
 	}
 	of := o.behind
-	if c.turns > 0 {
+	switch {
+	case c.turns > 0:
 		of = o.agent
+	case c.system > 0:
+		of = o.conversations
 	}
 	all, err := of(ctx, c)
 	if err != nil {
 		return err
 	}
-	var ttft latencies
+	var ttft, fresh latencies
 	sum := time.Duration(0)
 	for _, t := range all {
 		ttft.add(t.times[0])
+		fresh = append(fresh, float64(t.fresh))
 		sum += t.times[len(t.times)-1]
 	}
 	last := all[len(all)-1]
-	row := []any{c.name, len(all), last.prompt, last.cached, millis(ttft[0]), millis(ttft.percentile(50)), millis(slices.Max(ttft)), sum.Seconds()}
+	row := []any{o.name(), c.name, len(all), last.prompt, last.cached, int(fresh.percentile(50)), millis(ttft[0]), millis(ttft.percentile(50)), millis(slices.Max(ttft)), sum.Seconds(), o.seed}
 	o.table.Add(row...)
-	note("%s: %d turns, prompt of %d, %d cached; TTFT first %s, median %s, most %s ms; %.2f s", row...)
+	note("%s, %s: %d turns, prompt of %d, %d cached, %d new; TTFT first %s, median %s, most %s ms; %.2f s; seed %d", row...)
 	return nil
 }
 
-// behind asks for turns behind what a first request has brought: for conversations behind the same system prompt, or
-// for turns of one conversation, which goes on with each.
-func (o *turns) behind(ctx context.Context, c turnCase) (all []trace, err error) {
-	var said []message
-	if c.system > 0 {
-		said = []message{{Role: "system", Content: o.texts.of(c.system)}}
+// conversations begins new ones behind a system prompt that a first one has brought.
+func (o *turns) conversations(ctx context.Context, c turnCase) (all []turn, err error) {
+	said := func(system, text string) []message {
+		return []message{{Role: "system", Content: system}, {Role: "user", Content: text}}
 	}
-	before := len(said)
-	ask := func(tokens int) (trace, error) {
-		if c.behind == 0 {
-			said = said[:before]
+	frame, err := o.texts.frame(ctx, said("ba", "bi"), said("ba", "zo"), 1)
+	if err != nil {
+		return nil, err
+	}
+	system, known := o.texts.about(c.system), 0
+	for i := range 1 + o.requests {
+		text, err := o.text(ctx, o.fresh-frame)
+		if err != nil {
+			return nil, err
 		}
-		said = append(said, message{Role: "user", Content: o.texts.of(tokens)})
-		t := o.client.converse(ctx, said, o.answer)
-		said = append(said, message{Role: "assistant", Content: t.text})
-		return t, t.err
+		t := o.client.converse(ctx, said(system, text), o.answer)
+		switch {
+		case t.err != nil:
+			return nil, fmt.Errorf("conversation %d: %w", i+1, t.err)
+		case i == 0:
+			known = t.prompt - o.fresh
+		default:
+			all = append(all, turn{t, t.prompt - known})
+		}
 	}
-	if _, err := ask(max(c.behind, o.fresh)); err != nil {
-		return nil, fmt.Errorf("the first request: %w", err)
+	return all, nil
+}
+
+// behind goes on with one conversation, whose first request is long.
+func (o *turns) behind(ctx context.Context, c turnCase) (all []turn, err error) {
+	said := []message{{Role: "user", Content: "ba"}}
+	next := []message{{Role: "assistant", Content: "bi"}, {Role: "user", Content: "bo"}}
+	frame, err := o.texts.frame(ctx, said, slices.Concat(said, next), len(next))
+	if err != nil {
+		return nil, err
 	}
-	for range o.requests {
+	said[0].Content = o.texts.about(c.behind)
+	last := o.client.converse(ctx, said, o.answer)
+	if last.err != nil {
+		return nil, fmt.Errorf("the first request: %w", last.err)
+	}
+	for i := range o.requests {
 		if c.restart {
 			if err := o.restart(ctx); err != nil {
 				return nil, err
 			}
 		}
-		t, err := ask(o.fresh)
-		if err != nil {
+		if said, err = o.goOn(ctx, said, last, next, o.fresh-frame); err != nil {
 			return nil, err
 		}
-		all = append(all, t)
+		t := o.client.converse(ctx, said, o.answer)
+		if t.err != nil {
+			return nil, fmt.Errorf("turn %d: %w", i+1, t.err)
+		}
+		all = append(all, turn{t, t.prompt - last.prompt})
+		last = t
 	}
 	return all, nil
+}
+
+// goOn puts the last answer and a new text, so many tokens together, behind what was said; next has roles and calls. Of
+// the answer it takes as many tokens as the server has generated: random weights write texts that are read as many more.
+func (o *turns) goOn(ctx context.Context, said []message, last trace, next []message, tokens int) ([]message, error) {
+	answer, n, err := o.texts.beginning(ctx, last.text, last.completion)
+	if err != nil {
+		return nil, err
+	}
+	text, err := o.text(ctx, tokens-n)
+	if err != nil {
+		return nil, err
+	}
+	said = slices.Concat(said, next)
+	said[len(said)-2].Content, said[len(said)-1].Content = answer, text
+	return said, nil
+}
+
+// text draws the text of a turn, which has so many tokens left for it.
+func (o *turns) text(ctx context.Context, tokens int) (string, error) {
+	if tokens < 1 {
+		return "", cli.Usagef("--new: the template and the last answer take %d of a turn's %d tokens: want more, or a shorter --answer", o.fresh-tokens, o.fresh)
+	}
+	return o.texts.exactly(ctx, tokens)
 }
 
 // restart ends the server and starts another, which answers before it returns.
@@ -247,32 +332,51 @@ func (o *turns) restart(ctx context.Context) error {
 		return err
 	}
 	o.server, o.client.base = next, next.URL
-	return o.client.converse(ctx, []message{{Role: "user", Content: o.texts.of(8)}}, 1).err
+	return o.warm(ctx)
+}
+
+// warm asks for a short answer: the first request of a server may load the model.
+func (o *turns) warm(ctx context.Context) error {
+	return o.client.converse(ctx, []message{{Role: "user", Content: o.texts.about(8)}}, o.answer).err
 }
 
 // agent has the conversation of a program that works with tools: each turn has all that was said before, the last
 // answer, and what a tool gave, which is as long as it takes to come to the turn's length.
-func (o *turns) agent(ctx context.Context, c turnCase) (all []trace, err error) {
-	said := []message{{Role: "user", Content: o.texts.of(c.behind)}}
-	var ends, sizes []int // behind each answer: messages, tokens
+func (o *turns) agent(ctx context.Context, c turnCase) (all []turn, err error) {
+	next := func(i int) []message {
+		call := toolCall{ID: fmt.Sprintf("call%05d", i), Type: "function", Function: called{"read", "{}"}}
+		return []message{{Role: "assistant", Content: "bi", Calls: []toolCall{call}}, {Role: "tool", CallID: call.ID, Content: "bo"}}
+	}
+	said := []message{{Role: "user", Content: "ba"}}
+	frame, err := o.texts.frame(ctx, said, slices.Concat(said, next(0)), 2)
+	if err != nil {
+		return nil, err
+	}
+	said[0].Content = o.texts.about(c.behind)
+	type place struct { // behind a turn
+		said []message
+		last trace
+	}
+	var places []place
 	for i := range c.turns {
-		if i > 0 && i%c.forks == 0 && len(ends) > 2 {
-			ends, sizes = ends[:len(ends)-2], sizes[:len(sizes)-2]
-			said = said[:ends[len(ends)-1]:ends[len(ends)-1]]
+		if i > 0 && i%c.forks == 0 && len(places) > 2 {
+			places = places[:len(places)-2]
 		}
+		known := 0
 		if i > 0 {
-			want := c.behind + i*(c.until-c.behind)/(c.turns-1)
-			call := said[len(said)-1].Calls[0]
-			said = append(said, message{Role: "tool", CallID: call.ID, Content: o.texts.of(max(o.fresh, want-sizes[len(sizes)-1]))})
+			at := places[len(places)-1]
+			known = at.last.prompt
+			fresh := max(o.fresh, c.behind+i*(c.until-c.behind)/(c.turns-1)-known)
+			if said, err = o.goOn(ctx, at.said, at.last, next(len(places)), fresh-frame); err != nil {
+				return nil, err
+			}
 		}
 		t := o.client.converse(ctx, said, 4*o.answer)
 		if t.err != nil {
 			return nil, fmt.Errorf("turn %d: %w", i+1, t.err)
 		}
-		all = append(all, t)
-		call := toolCall{ID: fmt.Sprintf("call%05d", i), Type: "function", Function: called{"read", "{}"}}
-		said = append(said, message{Role: "assistant", Content: t.text, Calls: []toolCall{call}})
-		ends, sizes = append(ends, len(said)), append(sizes, t.prompt+t.completion)
+		all = append(all, turn{t, t.prompt - known})
+		places = append(places, place{said, t})
 	}
 	return all, nil
 }
@@ -311,26 +415,3 @@ func (c *client) converse(ctx context.Context, said []message, answer int) trace
 	}
 	return c.stream(ctx, "/v1/chat/completions", body)
 }
-
-// texts draws texts of about so many tokens.
-type texts struct {
-	draw  *rand.Rand
-	words float64 // a token
-}
-
-// newTexts asks the server's tokenizer how many tokens words have.
-func newTexts(ctx context.Context, c *client, seed uint64) (*texts, error) {
-	const n = 1000
-	t := &texts{draw: rand.New(rand.NewPCG(seed, 0))}
-	ids, err := c.tokenize(ctx, words(t.draw, n))
-	if err != nil {
-		return nil, err
-	}
-	if len(ids) == 0 {
-		return nil, errors.New("POST /tokenize: a text has no tokens")
-	}
-	t.words = n / float64(len(ids))
-	return t, nil
-}
-
-func (t *texts) of(tokens int) string { return words(t.draw, max(1, int(float64(tokens)*t.words))) }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,7 +16,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/api"
 )
 
-// A chatServer answers conversations with an event that says who speaks, and later with tokens; a byte is a token.
+// A chatServer answers conversations with an event that says who speaks, and later with tokens, whose text is three
+// times as many when it is read; a byte is a token.
 type chatServer struct {
 	wait  time.Duration
 	asked [][]message
@@ -32,20 +34,28 @@ func (f *chatServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.URL.Path == "/tokenize" {
-		json.NewEncoder(w).Encode(map[string]any{"tokens": make([]int, len(q.Content))})
+		ids := []int{}
+		for _, b := range []byte(q.Content) {
+			ids = append(ids, int(b))
+		}
+		json.NewEncoder(w).Encode(map[string]any{"tokens": ids})
+		return
+	}
+	prompt := ""
+	for _, m := range q.Messages {
+		prompt += "<" + m.Content + ">"
+	}
+	if r.URL.Path == "/apply-template" {
+		json.NewEncoder(w).Encode(map[string]any{"prompt": prompt})
 		return
 	}
 	f.asked = append(f.asked, q.Messages)
-	prompt := 0
-	for _, m := range q.Messages {
-		prompt += len(m.Content)
-	}
 	io.WriteString(w, `data: {"choices":[{"delta":{"role":"assistant","content":""},"finish_reason":null}]}`+"\n\n")
 	http.NewResponseController(w).Flush()
 	time.Sleep(f.wait)
-	fmt.Fprintf(w, `data: {"choices":[{"delta":{"content":%q},"finish_reason":null}]}`+"\n\n", strings.Repeat("x", q.Max))
+	fmt.Fprintf(w, `data: {"choices":[{"delta":{"content":%q},"finish_reason":null}]}`+"\n\n", strings.Repeat("x", 3*q.Max))
 	io.WriteString(w, `data: {"choices":[{"delta":{},"finish_reason":"length"}]}`+"\n\n")
-	fmt.Fprintf(w, `data: {"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d}}`+"\n\ndata: [DONE]\n\n", prompt, q.Max)
+	fmt.Fprintf(w, `data: {"choices":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d}}`+"\n\ndata: [DONE]\n\n", len(prompt), q.Max)
 }
 
 // newTurns are of a server, with short answers.
@@ -75,8 +85,16 @@ func TestTurnsOfAnAgent(t *testing.T) {
 		if len(trace.times) != 1 || trace.times[0] < f.wait {
 			t.Errorf("turn %d: pieces at %v: the event that says who speaks is none", i, trace.times)
 		}
-		if want := 500 + 250*i; trace.prompt < want*8/10 || trace.prompt > want*12/10 {
-			t.Errorf("turn %d has %d tokens, want about %d", i, trace.prompt, want)
+		if want := 500 + 250*i; i == 0 && (trace.prompt < want*9/10 || trace.prompt > want*11/10) || i > 0 && trace.prompt != want {
+			t.Errorf("turn %d has %d tokens, want %d", i, trace.prompt, want)
+		}
+		// It goes on from the turn before, and once from that before two others.
+		from := i - 1
+		if i == 5 {
+			from = 2
+		}
+		if i > 0 && trace.fresh != trace.prompt-all[from].prompt {
+			t.Errorf("turn %d has %d tokens that are new, want %d", i, trace.fresh, trace.prompt-all[from].prompt)
 		}
 		want := 1 + 2*i
 		if i >= 5 {
@@ -104,12 +122,24 @@ func TestTurnsOfAnAgent(t *testing.T) {
 func TestTurnsBehind(t *testing.T) {
 	f := &chatServer{}
 	o := newTurns(t, f)
-	if _, err := o.behind(t.Context(), turnCase{system: 300}); err != nil {
+	first, err := o.conversations(t.Context(), turnCase{system: 300})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := o.behind(t.Context(), turnCase{behind: 400}); err != nil {
+	second, err := o.behind(t.Context(), turnCase{behind: 400})
+	if err != nil {
 		t.Fatal(err)
 	}
+	for i, trace := range slices.Concat(first, second) {
+		if trace.fresh != o.fresh {
+			t.Errorf("turn %d has %d new tokens, want %d", i, trace.fresh, o.fresh)
+		}
+	}
+	o.fresh = 8
+	if _, err := o.behind(t.Context(), turnCase{behind: 400}); err == nil || !strings.Contains(err.Error(), "take 8 of a turn's 8 tokens") {
+		t.Errorf("without room for a message: %v", err)
+	}
+	f.asked = f.asked[:len(f.asked)-1]
 	texts := map[string]bool{}
 	for i, said := range f.asked {
 		want, before := 2, f.asked[0][:1]
@@ -133,14 +163,18 @@ func TestTurnsBehind(t *testing.T) {
 // TestTurnsOfServer: a server with a model on this processor has in its cache what the turns come behind.
 func TestTurnsOfServer(t *testing.T) {
 	o := newTurns(t, hosted.Serve(t, "gopher-chat", 512, 2, api.Options{Loopback: true}))
-	for _, c := range []turnCase{{system: 150}, {behind: 150}} {
-		all, err := o.behind(t.Context(), c)
+	o.fresh = 40 // the template has 10 of it
+	for _, c := range []struct {
+		of   func(context.Context, turnCase) ([]turn, error)
+		size turnCase
+	}{{o.conversations, turnCase{system: 150}}, {o.behind, turnCase{behind: 150}}} {
+		all, err := c.of(t.Context(), c.size)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, trace := range all {
-			if trace.prompt < 150 || trace.cached < 64 || trace.cached > trace.prompt {
-				t.Errorf("%+v, turn %d: %d tokens, %d of them cached", c, i, trace.prompt, trace.cached)
+			if trace.prompt < 150 || trace.cached < 64 || trace.cached > trace.prompt || trace.fresh != o.fresh {
+				t.Errorf("%+v, turn %d: %d tokens, %d of them cached, %d new", c.size, i, trace.prompt, trace.cached, trace.fresh)
 			}
 		}
 	}
