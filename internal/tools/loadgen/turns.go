@@ -298,8 +298,8 @@ func (o *turns) behind(ctx context.Context, c turnCase) (all []turn, err error) 
 	return all, nil
 }
 
-// goOn puts the last answer and a new text, so many tokens together, behind what was said; next has roles and calls. Of
-// the answer it takes as many tokens as the server has generated: random weights write texts that are read as many more.
+// goOn puts the last answer and a new text, so many tokens together, behind what was said; next has roles and calls.
+// Of the answer it takes as many tokens as were generated: random weights write texts that are read as many more.
 func (o *turns) goOn(ctx context.Context, said []message, last trace, next []message, tokens int) ([]message, error) {
 	answer, n, err := o.texts.beginning(ctx, last.text, last.completion)
 	if err != nil {
