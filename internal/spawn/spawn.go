@@ -92,9 +92,14 @@ func (s *Server) Stop() error {
 		return s.status
 	case <-time.After(time.Minute):
 	}
+	s.Kill()
+	return errors.New("did not end within a minute of SIGTERM")
+}
+
+// Kill ends the server at once and returns when it is gone.
+func (s *Server) Kill() {
 	s.cmd.Process.Kill()
 	<-s.ended
-	return errors.New("did not end within a minute of SIGTERM")
 }
 
 // freePort returns a port that nobody listens on.

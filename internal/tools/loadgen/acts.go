@@ -80,8 +80,10 @@ func (s *soak) open(ctx context.Context, body []byte) (*http.Response, error) {
 }
 
 // whole reads a stream as it comes.
-func (s *soak) whole(ctx context.Context, r *rand.Rand) error {
-	return s.read(ctx, s.one(r), func(b io.Reader) io.Reader { return b })
+func (s *soak) whole(ctx context.Context, r *rand.Rand) error { return s.stream(ctx, s.one(r)) }
+
+func (s *soak) stream(ctx context.Context, k knownAnswer) error {
+	return s.read(ctx, k, func(b io.Reader) io.Reader { return b })
 }
 
 // slow reads a stream a little at a time.
@@ -120,8 +122,9 @@ func (s *slowReader) Read(p []byte) (int, error) {
 }
 
 // reply asks for an answer that is no stream.
-func (s *soak) reply(ctx context.Context, r *rand.Rand) error {
-	k := s.one(r)
+func (s *soak) reply(ctx context.Context, r *rand.Rand) error { return s.whenDone(ctx, s.one(r)) }
+
+func (s *soak) whenDone(ctx context.Context, k knownAnswer) error {
 	var q map[string]json.RawMessage
 	if err := json.Unmarshal(k.ask.body(s.client.model), &q); err != nil {
 		return err

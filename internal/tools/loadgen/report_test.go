@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/zincc-dev/zincc/internal/spawn"
@@ -57,7 +58,9 @@ func TestWidths(t *testing.T) {
 		slow := millis(12345.678)
 		turns.Add("llama-server", c.name, 1000, 102056, 101760, 1333, slow, slow, slow, 123.4, uint64(1<<32-1))
 	}
-	for _, all := range []*table.Table{compared, turns} {
+	held := &rested{metrics: map[string]float64{"process_resident_memory_bytes": 1234 << 20, "go_goroutines": 1234, "process_open_fds": 1234}}
+	soak := &soak{known: make([]knownAnswer, 2000), lives: []life{{rounds: 50, busy: time.Minute, first: held, last: held, end: "still runs"}}}
+	for _, all := range []*table.Table{compared, turns, soak.livesTable()} {
 		var b bytes.Buffer
 		if err := all.WriteText(&b); err != nil {
 			t.Fatal(err)

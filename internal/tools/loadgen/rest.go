@@ -107,13 +107,13 @@ func readMetrics(in io.Reader) (map[string]float64, error) {
 	return sums, lines.Err()
 }
 
-// compare notes what is left of all that the server held.
-func (s *soak) compare(before, after *rested) {
-	s.left = []leftOver{{"slots in use", float64(before.slots), float64(after.slots), 0}}
+// compare notes what is left of all that a server held.
+func (s *soak) compare(server string, before, after *rested) {
+	s.left = append(s.left, leftOver{server + "slots in use", float64(before.slots), float64(after.slots), 0})
 	for _, h := range holds {
 		b, has := before.metrics[h.metric]
 		if has {
-			s.left = append(s.left, leftOver{h.what, b, after.metrics[h.metric], b*(1+h.grows) + h.slack})
+			s.left = append(s.left, leftOver{server + h.what, b, after.metrics[h.metric], b*(1+h.grows) + h.slack})
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -30,11 +31,16 @@ request that waits or runs, no goroutine, no open file, no memory (/metrics).
 
   loadgen soak http://127.0.0.1:8080 --requests 10000
   loadgen soak --start "zincrun serve m.bin --port PORT" --restarts 3 --requests 10000
-  loadgen soak --start "zincrun serve m.bin --port PORT" --known 2000 --requests 100000 --users 64 --restarts 9
+  loadgen soak --start "zincrun serve m.bin --port PORT --cache-dir DIR" --known 2000 --rounds 50 --users 64 --restarts 9
 
 With --start, PORT is replaced by a free port; the server gets SIGTERM in the middle of the load,
-must end with code 0, and is started again, as often as --restarts says. Small models do: what is
-tested is the server. Answers that depend on other requests, as llama-server's may, count as wrong.`,
+must end with code 0, and is started again, as often as --restarts says.
+
+With --rounds there is no abuse: each round asks for all known answers, and none may be refused. The
+server is ended between rounds, by SIGTERM and by SIGKILL by turns; "servers" says what each of them
+did, and held behind its first round and its last.
+
+Small models do: what is tested is the server. Answers that depend on other requests, as llama-server's may, count as wrong.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		s := &soak{rest: 30 * time.Second}
 		var start, model string
@@ -42,6 +48,7 @@ tested is the server. Answers that depend on other requests, as llama-server's m
 		f.StringVar(&start, "start", "", "command that starts the server; split at spaces")
 		f.IntVar(&s.restarts, "restarts", 0, "times to end and start it, with --start")
 		f.IntVarP(&s.requests, "requests", "r", 1000, "requests to send")
+		f.IntVar(&s.rounds, "rounds", 0, "ask for all known answers so often, instead of --requests at random")
 		f.IntVarP(&s.users, "users", "u", 16, "requests at a time")
 		f.IntVar(&s.distinct, "known", 16, "distinct requests, each of which is asked alone first")
 		f.DurationVar(&s.limit, "time", time.Hour, "give up by then")
@@ -55,6 +62,8 @@ tested is the server. Answers that depend on other requests, as llama-server's m
 				return cli.Usagef("want the URL of a server, or --start")
 			case s.restarts < 0 || s.restarts > 0 && start == "":
 				return cli.Usagef("--restarts: want 0 or more, with --start")
+			case s.rounds > 0 && f.Changed("requests"), s.rounds < 0, s.rounds > 0 && s.restarts >= s.rounds:
+				return cli.Usagef("--rounds: want more than --restarts, and no --requests")
 			case s.requests < 10 || s.users < 1 || s.users > 1024 || s.distinct < 1 || s.distinct > 1e6 || s.limit <= 0:
 				return cli.Usagef("want 10 --requests and more, 1 to 1024 --users, 1 to 1000000 --known, and --time")
 			}
@@ -98,6 +107,7 @@ type soak struct {
 	requests, users int
 	distinct        int
 	restarts        int
+	rounds          int // 0: requests at random
 	limit           time.Duration
 	rest            time.Duration // for the server to come to rest
 	seed            uint64
@@ -109,6 +119,7 @@ type soak struct {
 	counts []actCount // by act
 	wrong  []string   // the first few
 	left   []leftOver
+	lives  []life // of rounds
 }
 
 // knownAnswer is a request with its answer when nothing else runs.
@@ -131,6 +142,22 @@ func (s *soak) run(ctx context.Context) error {
 	if err := s.learn(ctx); err != nil {
 		return err
 	}
+	if s.rounds > 0 {
+		progress := cli.NewProgress("soak", int64(s.rounds*len(s.known)))
+		defer progress.Done()
+		if err := s.inRounds(ctx, progress); err != nil {
+			return err
+		}
+		return s.check(ctx)
+	}
+	if err := s.abuse(ctx); err != nil {
+		return err
+	}
+	return s.check(ctx)
+}
+
+// abuse sends requests at random.
+func (s *soak) abuse(ctx context.Context) error {
 	progress := cli.NewProgress("soak", int64(s.requests))
 	defer progress.Done()
 	from := 0
@@ -153,8 +180,8 @@ func (s *soak) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.compare(before, after)
-	return s.check(ctx)
+	s.compare("", before, after)
+	return nil
 }
 
 // send sends the requests with numbers from from up to to.
@@ -207,12 +234,22 @@ func (s *soak) interrupted(ctx context.Context, from, to int, progress *cli.Prog
 	}()
 	time.Sleep(100 * time.Millisecond) // some are under way, some are to come
 	s.ending.Store(true)
-	err := s.server.Stop()
+	s.stop()
 	<-sent
 	s.ending.Store(false)
-	if err != nil {
+	return s.startNext(ctx)
+}
+
+// stop asks the server to end.
+func (s *soak) stop() {
+	if err := s.server.Stop(); err != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.complain("the server, asked to end: %s; it said: %s", err, s.server.Said())
 	}
+}
+
+func (s *soak) startNext(ctx context.Context) error {
 	next, err := spawn.Start(ctx, s.server.Command)
 	if err != nil {
 		return err
@@ -227,11 +264,16 @@ func (s *soak) learn(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// None continues another: what goes on from a cache may differ in its last bits.
 	topK, topP, minP := 20, 0.9, 0.0
+	shared := p.of(s.distinct, 150)
 	for i := range s.distinct {
 		a := ask{prompt: p.of(i, 2+i*5%7), answer: 1 + i*7%12, seed: uint32(i)}
-		if i%16 >= 14 {
+		switch i % 16 {
+		case 12:
+			a.prompt = p.of(i, 200)
+		case 13:
+			a.prompt = append(slices.Clone(shared), a.prompt...) // found in the cache
+		case 14, 15:
 			a.prompt = p.of(i, 60) // in pieces
 		}
 		if i%2 == 1 {
@@ -263,8 +305,12 @@ func (s *soak) check(ctx context.Context) error {
 func (s *soak) tables() []*table.Table {
 	sent := &table.Table{Title: "requests", Columns: []string{"kind", "right", "busy", "wrong"}}
 	for i, a := range acts {
-		c := s.counts[i]
-		sent.Add(a.name, c.done, c.busy, c.wrong)
+		if c := s.counts[i]; c != (actCount{}) {
+			sent.Add(a.name, c.done, c.busy, c.wrong)
+		}
+	}
+	if s.rounds > 0 {
+		return []*table.Table{sent, s.livesTable()}
 	}
 	left := &table.Table{Title: "left at rest", Columns: []string{"what", "before", "after", "at most"}}
 	for _, l := range s.left {
@@ -276,6 +322,11 @@ func (s *soak) tables() []*table.Table {
 // verdict is an error if something was wrong.
 func (s *soak) verdict() error {
 	problems := s.wrong
+	for i, c := range s.counts {
+		if s.rounds > 0 && c.busy > 0 {
+			problems = append(problems, fmt.Sprintf("%s: %d were refused", acts[i].name, c.busy))
+		}
+	}
 	for _, l := range s.left {
 		if l.after > l.most {
 			problems = append(problems, fmt.Sprintf("%s: %.0f before, %.0f after", l.what, l.before, l.after))
