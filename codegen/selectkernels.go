@@ -198,8 +198,16 @@ func (o sumOrders) set(g *ir.Group, order string) {
 }
 
 func namesOf(g *ir.Group) []string {
+	has := func(kind string) bool {
+		return slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == kind })
+	}
 	names := []string{g.Name}
-	if slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "expert_linear" }) {
+	switch {
+	case has("expert_linear") && has("expert_sum"):
+		// Wide steps have these sums in a dispatch behind the experts' own (see expert_weigh): the orders of the two are no
+		// names of the same.
+		return []string{g.Name + " summed"}
+	case has("expert_linear"):
 		return names // whose sums are in the order of the experts
 	}
 	for _, op := range g.Ops {
