@@ -165,6 +165,12 @@ func (t *Tree) Match(owner string, prompt []int32, prefer int, sound func(holder
 	return h
 }
 
+// Forks says whether other prompts went on with other tokens at Known.
+func (h Hit) Forks() bool {
+	n := len(h.known)
+	return n > 0 && len(h.known[n-1].next) > 0
+}
+
 // Rows is the part of a prompt that holders have the rows of, up to a position, whatever they have beside: State is
 // nil. Of several holders prefer, if it is one, is the one.
 func (h Hit) Rows(pos, prefer int) Hit {

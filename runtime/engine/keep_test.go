@@ -87,15 +87,11 @@ func testKeptOverRestarts(t *testing.T, kind int) {
 	if tails {
 		forked = 0 // none ends there
 	}
-	wide := 896 // at a cut within a piece of 256
-	if k.recurrent {
-		wide = 768
-	}
 	for i, c := range []struct {
 		itl  int
 		r    engine.Request
 		want int
-	}{{0, first, 0}, {0, first, 896}, {0, fork, forked}, {0, fork, 576}, {0, owned, 0}, {1, first, 0}, {1, first, wide}, {0, owned, 896}, {0, next, 896}} {
+	}{{0, first, 0}, {0, first, 896}, {0, fork, forked}, {0, fork, 576}, {0, owned, 0}, {1, first, 0}, {1, first, 896}, {0, owned, 896}, {0, next, 896}} {
 		if have := run(c.itl, c.r); have != c.want {
 			t.Errorf("run %d: %d tokens are found, want %d", i, have, c.want)
 		}

@@ -99,13 +99,13 @@ func (e *Engine) putTables() {
 // supply gives a sequence's slot pages of its own from what it holds up to a position, and says whether it has its slot
 // still. One that has not started only waits for another. Of caches of a window it gives back what is not seen any
 // more: neither by its next rows nor by a request that goes on where the tree has the end of its prompt, or its turn,
-// or where its prompt parted from others.
+// or its last recurrent state, or where its prompt parted from others.
 func (e *Engine) supply(s *seq, to int) (bool, error) {
 	if e.pages == nil {
 		return true, nil
 	}
 	l, n := s.slot, len(s.slot.tokens)
-	if e.pages.GiveBack(l.index, n, e.tree.At(l.index), min(l.places[0], n), min(s.parts, n), min(l.turn, n)) {
+	if e.pages.GiveBack(l.index, n, e.tree.At(l.index), min(l.places[0], n), min(s.parts, n), min(l.turn, n), min(s.state, n)) {
 		e.putTables()
 	}
 	lacks := e.pages.Lacks(l.index, n, to)

@@ -143,13 +143,9 @@ func (e *Engine) gather() (*runs, error) {
 func (e *Engine) wants(s *seq) (*plans.Entry, want) {
 	pos := len(s.slot.tokens)
 	entry, n := e.prompts.step(pos, e.stop(s), s.exact)
-	if alike(entry) && s.exact && e.recurrent {
-		before := e.prompts.cutBefore(pos)
-		for _, cut := range e.prompts.cutsIn(pos, pos+n) {
-			if e.keepsState(s, before, cut) {
-				return entry, want{pos, cut - pos}
-			}
-			before = cut
+	if s.exact && e.recurrent {
+		if cut := e.nextDue(s, pos, pos+n); cut > 0 {
+			n = cut - pos
 		}
 	}
 	return entry, want{pos, n}
@@ -178,8 +174,8 @@ func (e *Engine) spares(r, s *seq) bool {
 		at = len(r.slot.tokens)
 	}
 	a, b := r.req.Prompt, s.req.Prompt
-	cuts := e.prompts.cutsIn(at, min(e.prompts.last(len(b)), e.prompts.shared(len(a))))
-	return len(cuts) > 0 && slices.Equal(a[:cuts[0]], b[:cuts[0]])
+	cut := e.nextLeft(r, at, e.prompts.last(len(b)))
+	return cut > 0 && slices.Equal(a[:cut], b[:cut])
 }
 
 // withinBound says which steps that are alike may be next. The first one may take half of the bound, as a piece of a

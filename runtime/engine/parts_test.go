@@ -97,14 +97,14 @@ func TestShare(t *testing.T) {
 }
 
 // TestPiecesOfParts: of entries that are alike pieces are as long as the narrowest of them has rows, and where they
-// have parts there is one as far as it fits the bound, but of recurrent models. In pieces of others there are cuts. A
-// rest of a prompt that other entries reach has one of these; where steps have parts, only if it is shorter than one.
-// How many rows a step may have, and within which bound, does not matter.
+// have parts there is one as far as it fits the bound, with cuts within, of recurrent models, too. A rest of a prompt
+// that other entries reach has one of these; where steps have parts, only if it is shorter than one. How many rows a
+// step may have, and within which bound, does not matter.
 func TestPiecesOfParts(t *testing.T) {
 	for i := range 8 {
 		itl, recurrent := []time.Duration{10 * time.Millisecond, Unhurried}[i%2], i/2%2 > 0
 		plan := partedPlan(4096)
-		narrow, first, apart, pieces, part, joined := 80, taken{64, 64}, 128, 1, 128, true
+		narrow, first, pieces, part, joined := 80, taken{64, 64}, 1, 128, true
 		if i/4 > 0 {
 			narrow, first, pieces, part, joined = 272, taken{256, 256}, 8, 32, false
 			for i := range plan.Entries {
@@ -112,14 +112,14 @@ func TestPiecesOfParts(t *testing.T) {
 			}
 		}
 		if recurrent {
-			plan.Memory.State, apart, pieces, joined = []plans.Region{{Kept: &plans.Kept{}}}, 512, 8, false
+			plan.Memory.State = []plans.Region{{Kept: &plans.Kept{}}}
 		}
 		p, err := newPrompts(plan, itl)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var want []int
-		for pos := 0; pos <= 4096; pos += apart {
+		for pos := 0; pos <= 4096; pos += cell {
 			want = append(want, pos)
 		}
 		if len(p.pieces) != pieces || !slices.Equal(p.cuts, want) || !slices.IsSorted(p.costs) || len(p.costs) != len(p.cuts) || p.part != part {
@@ -140,7 +140,7 @@ func TestPiecesOfParts(t *testing.T) {
 				t.Errorf("from %d to %d: %d rows of %d, want %d", c.pos, c.end, n, e.Rows, c.want)
 			}
 		}
-		if p.shared(narrow) != 0 || p.shared(narrow+1) != narrow+1 || p.last(800) != 800/apart*apart {
+		if p.shared(narrow) != 0 || p.shared(narrow+1) != narrow+1 || p.last(800) != 768 {
 			t.Errorf("prompts share %d of %d, %d of the next, and go on at %d of 800", p.shared(narrow), narrow, p.shared(narrow+1), p.last(800))
 		}
 	}

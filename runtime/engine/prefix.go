@@ -4,11 +4,12 @@ import (
 	"context"
 	"time"
 
+	"github.com/zincc-dev/zincc/ir"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime/cache"
 )
 
-// every is how far apart recurrent states of a long prompt are kept, in positions, at least.
+// every is how far apart recurrent states of a long prompt are kept, in positions, at most about.
 const every = 4096
 
 // statesPerSlot bounds the recurrent states that are kept.
@@ -105,7 +106,7 @@ func (e *Engine) find(s *seq) error {
 		s.names = e.kept.names(e.prompts, r.Owner, r.Prompt)
 		l.names, l.parts, l.anew = s.names, nil, s.below > 0
 	}
-	l.places = [2]int{e.prompts.cutBefore(min(r.Turn, e.prompts.last(len(r.Prompt))))}
+	l.places = [2]int{e.turnCut(r)}
 	e.headFor(s, 0)
 	h := e.match(r, l.index)
 	if own, exact := e.known(l, r); own > 0 && own >= h.Pos {
@@ -148,7 +149,7 @@ func (e *Engine) find(s *seq) error {
 	}
 	e.headFor(s, to)
 	e.cached(s, h.Pos)
-	s.exact, s.parts, l.places[1] = true, h.Known, h.Known
+	s.exact, s.parts, s.forks, l.places[1] = true, h.Known, h.Forks(), h.Known
 	return nil
 }
 
@@ -173,7 +174,7 @@ func (e *Engine) goOn(s *seq, n int, exact bool) error {
 
 // cached notes how many tokens of a prompt need no computing. What it took to read it first counts.
 func (e *Engine) cached(s *seq, n int) {
-	s.from = n
+	s.from, s.state = n, n
 	if s.usage.Preempted == 0 {
 		s.usage.Cached = n
 	}
@@ -200,12 +201,15 @@ func (e *Engine) grow(s *seq, from, pos int) {
 	if e.keepsAnswers() && pos > r.Turn {
 		return
 	}
-	before := e.tree.At(l.index)
 	cuts := e.prompts.cutsIn(from, min(pos, e.prompts.shared(len(r.Prompt))))
 	for range cuts {
 		e.tree.Extend(l.index, r.Prompt, e.now())
 	}
-	if !e.recurrent || len(cuts) == 0 || e.tree.HasState(l.index) || !e.keepsState(s, before, pos) {
+	if !e.recurrent || len(cuts) == 0 || cuts[len(cuts)-1] != pos || !e.due(s, pos) {
+		return
+	}
+	s.state = pos
+	if e.tree.HasState(l.index) {
 		return
 	}
 	if state := e.save(l, pos); state != nil {
@@ -213,10 +217,48 @@ func (e *Engine) grow(s *seq, from, pos int) {
 	}
 }
 
-// keepsState says whether the recurrent state of a prompt is kept at a cut, behind another that the last step passed.
-func (e *Engine) keepsState(s *seq, before, cut int) bool {
-	turn := !e.o.ReuseAnswers && cut == e.prompts.cutBefore(min(s.req.Turn, len(s.req.Prompt)-1))
-	return turn || cut == s.parts || cut/every > before/every
+// turnCut is the last cut within the turn of a request.
+func (e *Engine) turnCut(r *Request) int {
+	return e.prompts.cutBefore(min(r.Turn, e.prompts.last(len(r.Prompt))))
+}
+
+// due says whether the recurrent state of a prompt is to be kept at a cut behind the last one: where others went on
+// with other tokens, so far behind that, and at the last cut within the turn if that takes no step more, or spares one.
+func (e *Engine) due(s *seq, cut int) bool {
+	behind := cut - s.state
+	switch {
+	case behind >= every, cut == s.parts && s.forks:
+		return true
+	case cut == s.parts, !e.o.ReuseAnswers && cut == e.turnCut(s.req):
+		return behind >= e.prompts.apart(cut)
+	}
+	return false
+}
+
+// nextDue is the first cut behind pos, up to another one, at which a prompt's recurrent state is to be kept; 0: none.
+func (e *Engine) nextDue(s *seq, pos, to int) int {
+	for _, cut := range e.prompts.cutsIn(pos, min(to, e.prompts.shared(len(s.req.Prompt)))) {
+		if e.due(s, cut) {
+			return cut
+		}
+	}
+	return 0
+}
+
+// nextLeft is the first cut behind pos, up to another one, at which others can go on that begin alike once a prompt has
+// been read; 0: none. What they need there is a state, where the model has some, and all that a window sees.
+func (e *Engine) nextLeft(s *seq, pos, to int) int {
+	n := len(s.req.Prompt)
+	end := e.prompts.shared(n)
+	windows := e.pages != nil && e.plan.PagedIn(ir.WindowGroup) != nil
+	turn, last := e.turnCut(s.req), e.prompts.cutBefore(end)
+	for _, cut := range e.prompts.cutsIn(pos, min(to, end)) {
+		seen := !windows || cut == turn || cut == last || cut == s.parts
+		if seen && (!e.recurrent || e.due(s, cut)) && e.plan.Memory.Hold(n, cut) {
+			return cut
+		}
+	}
+	return 0
 }
 
 // turned notes that a prompt has been read behind its turn: with Options.ReuseAnswers a later request goes on there, or

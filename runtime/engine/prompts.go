@@ -30,8 +30,7 @@ type prompts struct {
 //
 // Of entries that are alike the narrowest stands for all of them, and how many rows of a prompt a step has is chosen as
 // it comes. Where they have parts, only what is shorter than one has a narrow entry, as a part of a step that others
-// are in takes less. There a piece is as long as they serve, but of recurrent models, which go on at the ends of
-// pieces.
+// are in takes less. There a piece is as long as they serve.
 type piece struct {
 	begin, end int
 	widest     *plans.Entry
@@ -103,7 +102,7 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 			}
 		}
 		end := min(pos+best.Run, plan.Header.Ctx)
-		if last := len(p.pieces) - 1; last >= 0 && alike(best) && p.several && !plan.Memory.Recurrent() && p.pieces[last].widest == best {
+		if last := len(p.pieces) - 1; last >= 0 && alike(best) && p.several && p.pieces[last].widest == best {
 			p.pieces[last].end = end
 		} else {
 			p.pieces = append(p.pieces, piece{begin: pos, end: end, widest: best})
@@ -130,8 +129,7 @@ func (p *prompts) setPart() error {
 }
 
 // cut sets the cuts of all pieces, at their begin and within. Those within begin a page where caches lie in pages, so
-// that who goes on there copies none. Models with recurrent state go on only where a step has ended: another step for
-// that would take longer than what it spares.
+// that who goes on there copies none. Models with recurrent state go on at those of them where steps end (due).
 func (p *prompts) cut(plan *plans.Plan) {
 	page := 1
 	if k := plan.Paged(); k != nil {
@@ -141,7 +139,7 @@ func (p *prompts) cut(plan *plans.Plan) {
 	for i := range p.pieces {
 		q := &p.pieces[i]
 		each := 0 // nowhere within
-		if g := q.widest.Grain; g > 0 && q.begin%g == 0 && !plan.Memory.Recurrent() && p.narrowest(q, q.begin, q.end) == q.widest {
+		if g := q.widest.Grain; g > 0 && q.begin%g == 0 && p.narrowest(q, q.begin, q.end) == q.widest {
 			each = lcm(g, page)
 			each *= (cell + each - 1) / each
 		}
@@ -187,6 +185,16 @@ func (p *prompts) cutsIn(after, to int) []int {
 	return p.cuts[first:max(first, sort.SearchInts(p.cuts, to+1))]
 }
 
+// apart is how far a cut is at least from a recurrent state before it for steps to end there only to keep another one: a
+// step more takes about as long as the rows of the piece's entry do beside what the step takes anyhow. Where a piece
+// has no cuts within, steps end at its end in any case.
+func (p *prompts) apart(cut int) int {
+	if q := &p.pieces[p.pieceAt(cut-1)]; q.cuts {
+		return q.widest.Run
+	}
+	return 0
+}
+
 // wide says whether a prompt of n tokens has the entry of a piece wherever that has cuts.
 func (p *prompts) wide(q *piece, n int) bool {
 	return n >= q.end || p.narrowest(q, q.begin, n) == q.widest
@@ -227,7 +235,8 @@ func (p *prompts) most(e *plans.Entry) int {
 
 // step returns the entry and rows of the next step of a prompt from pos on, up to end at most. If the prompt is to have
 // the bits of one that began at position 0, pos is a cut of it, or where such a step has ended. An entry that is alike
-// stands for all of them, and the step may have fewer rows.
+// stands for all of them, and the step may have fewer rows. Where it begins between multiples of the grain, as behind
+// a turn, it ends at the next cut.
 func (p *prompts) step(pos, end int, exact bool) (*plans.Entry, int) {
 	i := p.pieceAt(pos)
 	q := &p.pieces[i]
@@ -239,6 +248,8 @@ func (p *prompts) step(pos, end int, exact bool) (*plans.Entry, int) {
 		end = min(end, q.end)
 		e := p.narrowest(q, pos, end)
 		return e, min(end-pos, e.Run)
+	case pos%q.widest.Grain > 0:
+		end = min(end, p.cutsIn(pos, q.end)[0])
 	}
 	to := min(end, q.end)
 	for i++; to < end && i < len(p.pieces); i++ { // on into pieces of the same entry

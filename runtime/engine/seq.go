@@ -28,6 +28,8 @@ type seq struct {
 	exact   bool    // the slot holds what a run without cache would have written
 	from    int     // where the slot's next steps of the prompt began
 	parts   int     // where the prompt parts from what was read before
+	forks   bool    // and others went on there
+	state   int     // where its last recurrent state is that was kept, or was to be
 	next    []int32 // chosen, not yet in the slot: the last one, and before it those of a forced run
 	answer  []int32
 	// forcedRun is the mean of the tokens that the format has come behind one, of late.
