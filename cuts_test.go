@@ -18,19 +18,23 @@ import (
 
 // TestTurnsReadLittle: further turns of a conversation find all but 128 tokens, at most, of what was read before, where
 // the prompt before ended within a wide step, and also where a step goes on from one piece of a prompt into the next. A
-// prompt that ends with a narrow step finds all before that. They have the tokens and the probabilities that they have
-// in an engine which has read nothing, to the bit.
+// prompt that ends with a narrow step finds all before that. A model with recurrent state finds what is before a turn
+// as long as a step, and a second prompt that parts from others where the first one did. They have the tokens and the
+// probabilities that they have in an engine which has read nothing, to the bit.
 func TestTurnsReadLittle(t *testing.T) {
 	dense := synth.Shape{Name: "dense", Arch: "qwen3", Layers: 2, Embd: 64, FF: 128, Heads: 2, KVHeads: 1, HeadDim: 64}
 	windows := synth.Shape{Name: "windows", Arch: "gemma4", Layers: 2, Embd: 64, FF: 128, Heads: 2, KVHeads: 1, HeadDim: 64, Tied: true,
 		Windows: synth.Windows{Size: 70, Period: 2, WideDim: 64, WideHeads: 1}}
+	hybrid := synth.Shape{Name: "hybrid", Arch: "qwen35moe", Layers: 2, Embd: 64, Heads: 4, KVHeads: 2, HeadDim: 32, RopeDims: 16,
+		Experts: synth.Experts{Count: 4, Used: 2, FF: 32, Shared: 32}, DeltaNet: synth.DeltaNet{KeyHeads: 2, ValueHeads: 4, State: 64, Taps: 4, Interval: 2}}
 	for _, c := range []struct {
 		shape synth.Shape
 		on    string
 		page  int
-		fork  int // what a prompt finds that parts from a longer one: pages before a window are given back
-	}{{dense, "host", 0, 512}, {dense, "cpu", 0, 512}, {dense, "llvmpipe", 128, 512},
-		{windows, "host", 128, 0}, {windows, "cpu", 0, 512}, {windows, "llvmpipe", 0, 512}} {
+		found []int // of each prompt; the last ones part from longer ones: pages before a window are given back
+	}{{dense, "host", 0, []int{0, 256, 640, 512, 512}}, {dense, "cpu", 0, []int{0, 256, 640, 512, 512}}, {dense, "llvmpipe", 128, []int{0, 256, 640, 512, 512}},
+		{windows, "host", 128, []int{0, 256, 640, 0, 512}}, {windows, "cpu", 0, []int{0, 256, 640, 512, 512}}, {windows, "llvmpipe", 0, []int{0, 256, 640, 512, 512}},
+		{hybrid, "host", 128, []int{0, 0, 640, 0, 512}}, {hybrid, "cpu", 0, []int{0, 0, 640, 0, 512}}, {hybrid, "llvmpipe", 128, []int{0, 0, 640, 0, 512}}} {
 		t.Run(fmt.Sprintf("%s/%s/%d", c.shape.Name, c.on, c.page), func(t *testing.T) {
 			c.shape.Quant, c.shape.Vocab, c.shape.Ctx, c.shape.RopeBase = "Q8_0", 288, 1024, 1e4
 			s, err := synth.New(c.shape)
@@ -41,12 +45,12 @@ func TestTurnsReadLittle(t *testing.T) {
 			if err := s.Write(path); err != nil {
 				t.Fatal(err)
 			}
-			turnsReadLittle(t, c.on, path, c.fork, frontend.Options{Ctx: 1024, Slots: 2, KV: ir.F16, MaxRows: 512, Page: c.page, Pool: 16 * c.page})
+			turnsReadLittle(t, c.on, path, c.found, frontend.Options{Ctx: 1024, Slots: 2, KV: ir.F16, MaxRows: 512, Page: c.page, Pool: 16 * c.page})
 		})
 	}
 }
 
-func turnsReadLittle(t *testing.T, on, path string, fork int, o frontend.Options) {
+func turnsReadLittle(t *testing.T, on, path string, found []int, o frontend.Options) {
 	plan, exec := openedFile(t, on, path, o)
 	if on == "host" { // which predicts nothing, and would take the narrowest entry
 		plan.Entries = slices.DeleteFunc(plan.Entries, func(e plans.Entry) bool { return e.Name == "prefill/48" || e.Name == "prefill/128" })
@@ -64,7 +68,7 @@ func turnsReadLittle(t *testing.T, on, path string, fork int, o frontend.Options
 	}
 	// Prompts of so many tokens, each behind the one before and its answer, but for the last; how much of it is found.
 	var prompt []int32
-	turns := []struct{ tokens, found int }{{300, 0}, {700, 256}, {740, 640}, {560, fork}}
+	turns := []struct{ tokens, found int }{{300, found[0]}, {700, found[1]}, {740, found[2]}, {560, found[3]}, {570, found[4]}}
 	answers := func(e *engine.Engine, n int) (rows []engine.Token, found int) {
 		r := engine.Request{Prompt: slices.Clone(prompt[:n]), Turn: n - 4, Max: 6, TopLogprobs: 2, IgnoreEOG: true}
 		for ev, err := range e.Generate(t.Context(), r) {

@@ -31,8 +31,8 @@ func withCuts(p *plans.Plan, parts bool) *plans.Plan {
 
 // TestTurnsOfStates: prompts of models with recurrent state go on at any cut of 128 where a state is kept, within
 // pieces, too: at the last one of a first turn, and of a later one if that is a step's rows behind the last state; else
-// the turn has one step, and the next one goes on where it did. Where another prompt goes on otherwise there is one from
-// then on. All have the answers that they have alone.
+// the turn has one step, and the next one goes on where it did. Where another prompt goes on otherwise one is kept. All
+// have the answers that they have alone.
 func TestTurnsOfStates(t *testing.T) {
 	for i := range 6 {
 		pages, windows, parts := i > 1, i > 3, i%2 > 0
@@ -102,8 +102,8 @@ func testTurnsOfStates(t *testing.T, pages, windows, parts bool) {
 	}
 }
 
-// TestStatesToWaitFor: of prompts that begin alike the second waits for the first up to a cut where that leaves a state,
-// and for nothing else: then a step has rows of both.
+// TestStatesToWaitFor: of prompts that begin alike the second waits for the first up to a cut where that leaves a
+// state, and for nothing else: then a step has rows of both.
 func TestStatesToWaitFor(t *testing.T) {
 	for _, c := range []struct {
 		turn, cached int
