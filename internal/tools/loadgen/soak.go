@@ -51,6 +51,8 @@ Small models do: what is tested is the server. Answers that depend on other requ
 		f.IntVar(&s.rounds, "rounds", 0, "ask for all known answers so often, instead of --requests at random")
 		f.IntVarP(&s.users, "users", "u", 16, "requests at a time")
 		f.IntVar(&s.distinct, "known", 16, "distinct requests, each of which is asked alone first")
+		f.IntVarP(&s.prompt, "prompt", "p", 0, "tokens of a prompt (default 2 to 200)")
+		f.IntVarP(&s.answer, "answer", "n", 0, "tokens of an answer (default 1 to 12)")
 		f.DurationVar(&s.limit, "time", time.Hour, "give up by then")
 		seedFlag(f, &s.seed, "seed of what is sent; what is sent when depends on the server, too")
 		f.StringVar(&model, "model", "", "name of the model, where the server has several")
@@ -64,6 +66,8 @@ Small models do: what is tested is the server. Answers that depend on other requ
 				return cli.Usagef("--restarts: want 0 or more, with --start")
 			case s.rounds > 0 && f.Changed("requests"), s.rounds < 0, s.rounds > 0 && s.restarts >= s.rounds:
 				return cli.Usagef("--rounds: want more than --restarts, and no --requests")
+			case s.prompt < 0 || s.prompt > 1e6 || s.answer < 0 || s.answer > 1e6:
+				return cli.Usagef("--prompt and --answer: want at most 1000000")
 			case s.requests < 10 || s.users < 1 || s.users > 1024 || s.distinct < 1 || s.distinct > 1e6 || s.limit <= 0:
 				return cli.Usagef("want 10 --requests and more, 1 to 1024 --users, 1 to 1000000 --known, and --time")
 			}
@@ -106,6 +110,7 @@ type soak struct {
 	server          *spawn.Server // nil if somebody else started it
 	requests, users int
 	distinct        int
+	prompt, answer  int // tokens; 0: of several lengths
 	restarts        int
 	rounds          int // 0: requests at random
 	limit           time.Duration
@@ -275,6 +280,12 @@ func (s *soak) learn(ctx context.Context) error {
 			a.prompt = append(slices.Clone(shared), a.prompt...) // found in the cache
 		case 14, 15:
 			a.prompt = p.of(i, 60) // in pieces
+		}
+		if s.prompt > 0 {
+			a.prompt = p.of(i, s.prompt)
+		}
+		if s.answer > 0 {
+			a.answer = s.answer
 		}
 		if i%2 == 1 {
 			a.sampler = sampler{Temp: 0.8, TopK: &topK, TopP: &topP, MinP: &minP}

@@ -23,6 +23,7 @@ var turnCases = []turnCase{
 	{name: "system-8k", system: 8000, about: "new conversations behind a system prompt of 8,000 that another has brought"},
 	{name: "turn-20k", behind: 20_000, about: "second turns behind 20,000"},
 	{name: "turn-100k", behind: 100_000, about: "second turns behind 100,000"},
+	{name: "switch-8k", behind: 8000, talks: 6, about: "6 conversations behind 8,000 each that take turns, half a second between: more than few slots hold"},
 	{name: "restart-20k", behind: 20_000, restart: true, about: "the same behind a restart (--start, with a folder that keeps prompts)"},
 	{name: "agent", behind: 8000, until: 60_000, turns: 40, forks: 8,
 		about: "40 turns of an agent, from 8,000 to 60,000, tool results between; every 8 turns it goes back by two"},
@@ -33,6 +34,7 @@ type turnCase struct {
 	system      int // of a system prompt that all conversations have
 	behind      int // of the first message
 	restart     bool
+	talks       int // conversations that take turns
 	// An agent's conversation: it goes on from behind to until in so many turns, and back by two at every so many.
 	until, turns, forks int
 }
@@ -62,7 +64,7 @@ With --start, PORT is replaced by a free port; one server runs at a time. A rest
 starts the same command. The model needs a chat template, and a context of what the case says and some hundred tokens
 more.`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
-		o := &turns{}
+		o := &turns{pause: 500 * time.Millisecond}
 		var starts []string
 		var remote, asJSON bool
 		f.StringArrayVar(&starts, "start", nil, "command that starts the server; split at spaces; several are measured one after the other")
@@ -113,6 +115,7 @@ type turns struct {
 	limit                   time.Duration
 	seed                    uint64
 	model                   string
+	pause                   time.Duration // between turns of several conversations, in which a server may copy
 
 	texts *texts
 	table *table.Table
@@ -266,7 +269,7 @@ func (o *turns) conversations(ctx context.Context, c turnCase) (all []turn, err 
 	return all, nil
 }
 
-// behind goes on with one conversation, whose first request is long.
+// behind goes on with conversations whose first request is long, by turns.
 func (o *turns) behind(ctx context.Context, c turnCase) (all []turn, err error) {
 	said := []message{{Role: "user", Content: "ba"}}
 	next := []message{{Role: "assistant", Content: "bi"}, {Role: "user", Content: "bo"}}
@@ -274,26 +277,37 @@ func (o *turns) behind(ctx context.Context, c turnCase) (all []turn, err error) 
 	if err != nil {
 		return nil, err
 	}
-	said[0].Content = o.texts.about(c.behind)
-	last := o.client.converse(ctx, said, o.answer)
-	if last.err != nil {
-		return nil, fmt.Errorf("the first request: %w", last.err)
+	type talk struct {
+		said []message
+		last trace
+	}
+	talks := make([]talk, max(1, c.talks))
+	for i := range talks {
+		t := &talks[i]
+		t.said = []message{{Role: "user", Content: o.texts.about(c.behind)}}
+		if t.last = o.client.converse(ctx, t.said, o.answer); t.last.err != nil {
+			return nil, fmt.Errorf("the first request of conversation %d: %w", i+1, t.last.err)
+		}
 	}
 	for i := range o.requests {
+		t := &talks[i%len(talks)]
 		if c.restart {
 			if err := o.restart(ctx); err != nil {
 				return nil, err
 			}
 		}
-		if said, err = o.goOn(ctx, said, last, next, o.fresh-frame); err != nil {
+		if c.talks > 0 {
+			time.Sleep(o.pause)
+		}
+		if t.said, err = o.goOn(ctx, t.said, t.last, next, o.fresh-frame); err != nil {
 			return nil, err
 		}
-		t := o.client.converse(ctx, said, o.answer)
-		if t.err != nil {
-			return nil, fmt.Errorf("turn %d: %w", i+1, t.err)
+		answer := o.client.converse(ctx, t.said, o.answer)
+		if answer.err != nil {
+			return nil, fmt.Errorf("turn %d: %w", i+1, answer.err)
 		}
-		all = append(all, turn{t, t.prompt - last.prompt})
-		last = t
+		all = append(all, turn{answer, answer.prompt - t.last.prompt})
+		t.last = answer
 	}
 	return all, nil
 }

@@ -130,16 +130,27 @@ func TestTurnsBehind(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	asked := f.asked
 	for i, trace := range slices.Concat(first, second) {
 		if trace.fresh != o.fresh {
 			t.Errorf("turn %d has %d new tokens, want %d", i, trace.fresh, o.fresh)
+		}
+	}
+	f.asked = nil
+	third, err := o.behind(t.Context(), turnCase{behind: 400, talks: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, said := range f.asked { // two first requests, then turns of both
+		if want := 1 + 2*(i/2); len(said) != want || said[0].Content != f.asked[i%2][0].Content || i >= 2 && third[i-2].fresh != o.fresh {
+			t.Errorf("request %d of two conversations has %d messages, want %d", i, len(said), want)
 		}
 	}
 	o.fresh = 8
 	if _, err := o.behind(t.Context(), turnCase{behind: 400}); err == nil || !strings.Contains(err.Error(), "take 8 of a turn's 8 tokens") {
 		t.Errorf("without room for a message: %v", err)
 	}
-	f.asked = f.asked[:len(f.asked)-1]
+	f.asked = asked
 	texts := map[string]bool{}
 	for i, said := range f.asked {
 		want, before := 2, f.asked[0][:1]
