@@ -72,7 +72,7 @@ func (e *Engine) followed(group []*seq, times int) bool {
 	wanted := false
 	for _, s := range group {
 		end := len(s.slot.tokens) + 2*times
-		if s.onHost() || len(s.next) != 1 || s.ending != "" || end > e.plan.Header.Ctx || s.free() >= 0 && s.free() < 2*times ||
+		if s.onHost() || len(s.next) != 1 || s.reading() || s.ending != "" || end > e.plan.Header.Ctx || s.free() >= 0 && s.free() < 2*times ||
 			e.pages != nil && e.pages.Lacks(s.slot.index, len(s.slot.tokens), end).Sum() > 0 {
 			return false
 		}

@@ -17,7 +17,7 @@ func (e *Engine) burst(entry *plans.Entry, group []*seq, depth int) int {
 	}
 	n := min(runtime.Burst, e.plan.Header.Ring/len(group))
 	for _, s := range group {
-		if s.onHost() || len(s.next) > 1 { // its next tokens are known already
+		if s.onHost() || len(s.next) > 1 || s.reading() { // its next tokens are known already, or the first one is due
 			return 1
 		}
 		n = min(n, e.plan.Header.Ctx-len(s.slot.tokens))

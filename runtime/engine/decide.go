@@ -124,7 +124,7 @@ func (t turns) waitsFor(waiting []*seq, first string) map[string]int {
 func (e *Engine) waitFor() {
 	why := ForTokens
 	for _, s := range e.running {
-		if s.waitsFor = ""; !s.ended && s.slot != nil && s.reading() {
+		if s.waitsFor = ""; !s.ended && s.slot != nil && s.reading() && !s.joined {
 			s.waitsFor = why
 			e.waits[why]++
 			why = ForOrder

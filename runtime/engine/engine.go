@@ -1,5 +1,5 @@
-// Package engine serves one plan to several users. One goroutine owns the device. It decodes all
-// sequences in steps of several rows, and reads prompts piece by piece between these steps. A slot keeps its
+// Package engine serves one plan to several users. One goroutine owns the device. It decodes all sequences in steps of
+// several rows, which read short prompts, too. Others it reads piece by piece between these steps. A slot keeps its
 // tokens for later prompts that begin alike; package cache knows which do.
 //
 // # The same answer
@@ -10,6 +10,9 @@
 // any slot, up to a cut that a prompt was read to: all before was written in the same pieces, so the answer has the
 // same bits as without any cache. What was generated behind it is read again as a part of the prompt, since decode
 // entries write other last bits than those of prompts. Another slot's rows are copied on the device.
+//
+// What is left of a short prompt is read in decode entries, too, beside the rows of others. How short it must be
+// follows from predicted times alone.
 //
 // Of wide entries that are alike any may read any rows that begin at a multiple of their grain, also those of several
 // prompts: they give them the same bits. So which one does, and how many rows a step has, depends on load and time.

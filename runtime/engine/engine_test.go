@@ -129,6 +129,9 @@ func testLoad(t *testing.T, pages bool, slots, requests [2]int) (preempted int64
 				p.Entries[i].Part *= parts - 2
 			}
 		}
+		if rapid.Bool().Draw(rt, "wide") {
+			toWide(p)
+		}
 		if pages {
 			page := rapid.SampledFrom([]int{64, 128}).Draw(rt, "page")
 			each := ir.PagesOf(ctx, page)

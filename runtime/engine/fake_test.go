@@ -135,6 +135,22 @@ func toParts(p *plans.Plan) *plans.Plan {
 	return p
 }
 
+// toWide has a plan's steps of decoding have up to 32 rows, 8 of a sequence. They read what is left of a prompt if that
+// is no more than 16 tokens: longer ones take too long alone.
+func toWide(p *plans.Plan) *plans.Plan {
+	for rows, ms := range map[int]float32{16: 3.2, 32: 3.4} {
+		e := p.Entries[3] // decode/8
+		e.Name = fmt.Sprintf("decode/%d", rows)
+		e.Rows, e.Logits, e.Next, e.Candidates = rows, e.Name+":logits", e.Name+":next", e.Name+":candidates"
+		e.Dispatches = []plans.Dispatch{{Cost: plans.Cost{ReadBytes: 1 << 20, BytesPerPos: 256, Predicted: plans.Times{Bytes: ms * 1e-3}}}}
+		p.Entries = append(p.Entries, e)
+	}
+	return p
+}
+
+// fakeJoins is how many tokens of a prompt rounds of decoding read there.
+const fakeJoins = 16
+
 // fakeRow is the bytes of a row of a cache, and of a state.
 const fakeRow = 16
 
@@ -306,6 +322,14 @@ func (x *fake) logitsOf(e *plans.Entry) error {
 	begin := 0 // of the run
 	for r, at := range x.Rows {
 		class := uint64(0)
+		if e.Kind == "decode" {
+			if r > 0 && at.Slot != x.Rows[begin].Slot {
+				begin = r
+			}
+			if r-begin >= e.Run || slices.ContainsFunc(x.Rows[:begin], func(o step.Row) bool { return o.Slot == at.Slot }) {
+				return fmt.Errorf("%s: row %d is one too many of slot %d", e.Name, r, at.Slot)
+			}
+		}
 		if e.Kind == "prefill" {
 			if e.Part > 0 && r%e.Part == 0 && r > 0 && at.Slot != x.Rows[r-1].Slot {
 				if begin = r; slices.ContainsFunc(x.Rows[:r], func(o step.Row) bool { return o.Slot == at.Slot && at.Slot != ir.NoSlot }) {

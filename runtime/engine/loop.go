@@ -232,28 +232,35 @@ func (e *Engine) fits(s *seq, entry *plans.Entry, n int) bool {
 // says that the first token of another is chosen, too. If nobody waits for a token, prompts have one step and no more.
 func (e *Engine) left(ends bool) time.Duration {
 	decoding := e.decodable()
-	if len(decoding) == 0 {
+	answering, rows := e.wanted(decoding)
+	if answering == 0 {
 		if e.spent > 0 {
 			return -1
 		}
 		return 2 * e.o.ITL
 	}
-	_, decode := e.costs.cover(e.prompts.decode, len(decoding), depth(decoding))
+	_, decode := e.costs.cover(e.prompts.decode, answering+min(rows, e.widest().Rows), depth(decoding))
+	return e.untilNext(decoding, ends) - decode
+}
+
+// untilNext is how long it is until the next token of the one that has waited for longest must have come from the
+// device; ends as for left.
+func (e *Engine) untilNext(list []*seq, ends bool) time.Duration {
 	host := seconds(e.host.most())
 	if ends {
 		host *= 2
 	}
-	return e.planned() - sinceLast(decoding) - decode - host
+	return e.planned() - sinceLast(list) - host
 }
 
 // planned is the time between two tokens that steps are planned for.
 func (e *Engine) planned() time.Duration { return time.Duration(aim * float64(e.o.ITL)) }
 
-// sinceLast is how long ago the one that has waited for longest got its last token.
+// sinceLast is how long ago the one that has waited for longest got its last token, of those that answer.
 func sinceLast(list []*seq) time.Duration {
-	last := list[0].last
+	last := time.Now()
 	for _, s := range list {
-		if s.last.Before(last) {
+		if !s.reading() && s.last.Before(last) {
 			last = s.last
 		}
 	}
@@ -269,11 +276,11 @@ func (e *Engine) stop(s *seq) int {
 	return len(s.req.Prompt)
 }
 
-// decodable returns the sequences whose prompt is read.
+// decodable returns the sequences that take part in rounds of decoding.
 func (e *Engine) decodable() []*seq {
 	e.decoding = e.decoding[:0]
 	for _, s := range e.running {
-		if !s.ended && !s.reading() {
+		if !s.ended && (s.joined || !s.reading()) {
 			e.decoding = append(e.decoding, s)
 		}
 	}

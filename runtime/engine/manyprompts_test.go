@@ -13,25 +13,36 @@ import (
 	"github.com/zincc-dev/zincc/runtime/engine"
 )
 
+// promptShapes are models whose steps read several prompts: one with windows and one with recurrent state.
+var promptShapes = []synth.Shape{
+	{Name: "parts", Arch: "gpt-oss", Quant: "Q8_0", Layers: 2, Embd: 64, Vocab: 288, Ctx: 640, RopeBase: 1e4, Heads: 4, KVHeads: 2, HeadDim: 32,
+		Experts: synth.Experts{Count: 4, Used: 2, FF: 32}, Windows: synth.Windows{Size: 70}},
+	{Name: "hybrid", Arch: "qwen35moe", Quant: "Q8_0", Layers: 2, Embd: 64, Vocab: 288, Ctx: 640, RopeBase: 1e4, Heads: 4, KVHeads: 2, HeadDim: 32, RopeDims: 16,
+		Experts: synth.Experts{Count: 4, Used: 2, FF: 32, Shared: 32}, DeltaNet: synth.DeltaNet{KeyHeads: 2, ValueHeads: 4, State: 32, Taps: 4, Interval: 2}},
+}
+
+// writeShape writes a model file of a shape.
+func writeShape(t *testing.T, shape synth.Shape) string {
+	t.Helper()
+	s, err := synth.New(shape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	if err := s.Write(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // TestManyPrompts: prompts that come at once, some of which begin alike, and their next turns are read in steps of
 // several, in slots and in a pool that is too small for all. They have the answers that they have one by one, to the
 // byte.
 func TestManyPrompts(t *testing.T) {
-	shape := synth.Shape{Name: "parts", Arch: "gpt-oss", Quant: "Q8_0", Layers: 2, Embd: 64, Vocab: 288, Ctx: 640, RopeBase: 1e4, Heads: 4, KVHeads: 2, HeadDim: 32,
-		Experts: synth.Experts{Count: 4, Used: 2, FF: 32}, Windows: synth.Windows{Size: 70}}
-	hybrid := synth.Shape{Name: "hybrid", Arch: "qwen35moe", Quant: "Q8_0", Layers: 2, Embd: 64, Vocab: 288, Ctx: 640, RopeBase: 1e4, Heads: 4, KVHeads: 2, HeadDim: 32, RopeDims: 16,
-		Experts: synth.Experts{Count: 4, Used: 2, FF: 32, Shared: 32}, DeltaNet: synth.DeltaNet{KeyHeads: 2, ValueHeads: 4, State: 32, Taps: 4, Interval: 2}}
-	for _, shape := range []synth.Shape{shape, hybrid} {
+	for _, shape := range promptShapes {
 		t.Run(shape.Name, func(t *testing.T) {
 			t.Parallel()
-			s, err := synth.New(shape)
-			if err != nil {
-				t.Fatal(err)
-			}
-			path := filepath.Join(t.TempDir(), "model.gguf")
-			if err := s.Write(path); err != nil {
-				t.Fatal(err)
-			}
+			path := writeShape(t, shape)
 			var list []engine.Request
 			for i, n := range []int{60, 130, 300, 200, 90, 257, 40, 128} {
 				var prompt []int32
@@ -59,11 +70,58 @@ func TestManyPrompts(t *testing.T) {
 	}
 }
 
+// TestManyShortPrompts: prompts of up to 48 tokens that come at once are read in steps of decoding of 16 rows, and
+// their next turns in others. They have the answers that they have one by one, to the byte.
+func TestManyShortPrompts(t *testing.T) {
+	for _, shape := range promptShapes {
+		t.Run(shape.Name, func(t *testing.T) {
+			t.Parallel()
+			path := writeShape(t, shape)
+			var list []engine.Request
+			for i := range 20 {
+				var prompt []int32
+				for at := range 1 + 29*i%48 {
+					prompt = append(prompt, int32(1+(at*at+i*i)%250))
+				}
+				list = append(list, engine.Request{Prompt: prompt, Max: 1 + i%4, TopLogprobs: -1, IgnoreEOG: true})
+			}
+			o := frontend.Options{Ctx: 256, Slots: 16, KV: ir.F16, MaxRows: 48}
+			load := func(o frontend.Options) *model {
+				m := loadFile(t, path, o)
+				for i := range m.plan.Entries { // a step of many rows takes as long as 20 of decoding
+					if e := &m.plan.Entries[i]; e.Kind == "prefill" {
+						e.Dispatches[0].Cost.Predicted.Stage = 1e-3
+					} else {
+						e.Dispatches[0].Cost.Predicted.Stage = 5e-5
+					}
+				}
+				return m
+			}
+			alone, _ := talks(t, load(o), list, 1)
+			paged := o
+			paged.Page, paged.Pool = 64, 1024
+			for of, o := range map[string]frontend.Options{"slots": o, "pages": paged} {
+				together, st := talks(t, load(o), list, 16)
+				for i := range list {
+					if !slices.Equal(alone[i], together[i]) {
+						t.Errorf("conversation %d: %d alone, %d with others in %s", i, alone[i], together[i], of)
+					}
+				}
+				if !slices.ContainsFunc(st.Entries, func(e engine.EntryStats) bool { return e.Name == "decode/16" && e.Prompts > 0 }) {
+					t.Errorf("no step of decoding has several prompts in %s: %+v", of, st.Entries)
+				}
+			}
+		})
+	}
+}
+
 // talks holds conversations of two turns, so many at a time, and returns the answers.
 func talks(t *testing.T, m *model, list []engine.Request, together int) ([][]int32, engine.Stats) {
 	t.Helper()
 	for i := range m.plan.Entries { // nothing is predicted for the host, where pieces are narrow then
-		m.plan.Entries[i].Dispatches[0].Cost.Predicted.Stage = 1e-3
+		if p := &m.plan.Entries[i].Dispatches[0].Cost.Predicted; p.Stage == 0 {
+			p.Stage = 1e-3
+		}
 	}
 	e := m.start(t, engine.Options{ITL: engine.Unhurried})
 	answers := make([][]int32, len(list))

@@ -163,7 +163,7 @@ func (e *Engine) rowsIn(group, slot, from, to int) (spans []plans.Span) {
 	return spans
 }
 
-// supplied returns the sequences whose prompt is read, with pages for the next step.
+// supplied returns the sequences that take part in rounds, with pages for the next step.
 func (e *Engine) supplied() ([]*seq, error) {
 	for _, s := range e.decodable() {
 		if s.slot == nil { // it gave way to one before it
@@ -285,7 +285,7 @@ func (e *Engine) putBack(s *seq) {
 	}
 	e.leave(l)
 	s.out.flush()
-	s.slot, s.started, s.waitsFor, s.next = nil, false, "", slices.Clone(s.answer)
+	s.slot, s.started, s.joined, s.waitsFor, s.next = nil, false, false, "", slices.Clone(s.answer)
 }
 
 // leave makes a slot idle. It runs under the lock.

@@ -111,17 +111,27 @@ func (r *runs) drop(out func(s *seq) bool) {
 }
 
 // gather lists the sequences of the next step of prompts, and what they want of it: the first that is to be read, and
-// where steps have parts, those behind it that may join.
+// where steps have parts, those behind it that may join. There are none while one before them is read in rounds.
 func (e *Engine) gather() (*runs, error) {
-	r := &runs{}
+	r, rounds := &runs{}, false
 	var fits func(entry *plans.Entry, depth, rows int) bool
 	for i, s := range e.running {
-		if s.ended || s.slot == nil || !s.reading() || len(r.seqs) > 0 && !e.mayJoin(i, r.wants, fits) {
+		if s.ended || s.slot == nil || !s.reading() {
 			continue
 		}
-		if ready, err := e.start(s); err != nil {
-			return nil, err
-		} else if !ready {
+		if !s.joined {
+			short := !s.started && len(s.req.Prompt) <= e.prompts.joins
+			if !short && (rounds || len(r.seqs) > 0 && !e.mayJoin(i, r.wants, fits)) {
+				continue
+			}
+			if ready, err := e.start(s); err != nil {
+				return nil, err
+			} else if !ready {
+				continue
+			}
+		}
+		if s.joined || e.join(s) {
+			rounds = rounds || len(r.seqs) == 0
 			continue
 		}
 		entry, w := e.wants(s)

@@ -19,6 +19,7 @@ type prompts struct {
 	part    int            // steps of these end a run of a prompt at a multiple of it, or where the prompt ends
 	least   int            // rows of these that a step has time for wherever they serve
 	several bool           // they take runs of several prompts
+	joins   int            // how many tokens that are left of a prompt are read in rounds of decoding, at most
 	pieces  []piece        // of the context
 	cuts    []int          // where prompts can go on that begin alike, ascending; the last one is the context
 	costs   []float64      // seconds that a prompt takes up to each cut, as predicted
@@ -85,6 +86,7 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 	if err := p.setPart(); err != nil {
 		return nil, err
 	}
+	p.setJoins()
 	alone := plan.StopsInStep() && itl >= Unhurried
 	for pos := 0; pos < plan.Header.Ctx; {
 		best := prefill[0]

@@ -30,7 +30,8 @@ type seq struct {
 	parts   int     // where the prompt parts from what was read before
 	forks   bool    // and others went on there
 	state   int     // where its last recurrent state is that was kept, or was to be
-	next    []int32 // chosen, not yet in the slot: the last one, and before it those of a forced run
+	next    []int32 // known, not yet in the slot: the last one chosen, and before it those of a forced run
+	joined  bool    // next has what is left of the prompt, too, which rounds of decoding read
 	answer  []int32
 	// forcedRun is the mean of the tokens that the format has come behind one, of late.
 	forcedRun float64

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	goruntime "runtime"
@@ -78,19 +77,12 @@ func (e *Engine) prefill(r *runs) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	k := e.costs[r.entry]
-	k.prompts += int64(len(r.seqs))
-	k.rows -= int64(len(e.block.Rows)) // dead ones do not count
+	e.costs[r.entry].rows += int64(total(r.rows) - len(e.block.Rows)) // dead ones do not count
 	var ended []*seq
 	var heads []int
 	for i, s := range r.seqs {
 		n := r.rows[i]
-		e.fed(s, n)
-		e.read += int64(n)
-		k.rows += int64(n)
-		if s.req.Reading != nil && len(s.answer) == 0 {
-			s.req.Reading(len(s.slot.tokens))
-		}
+		e.hasRead(r.entry, s, n)
 		switch {
 		case s.reading() || len(s.answer) > 0: // of one that was put back what comes next is known
 		case s.req.Max == 0:
@@ -105,6 +97,16 @@ func (e *Engine) prefill(r *runs) (time.Duration, error) {
 		return took, nil
 	}
 	return took, e.choose(r.entry, ended, heads)
+}
+
+// hasRead notes that a step has read n more tokens of a prompt.
+func (e *Engine) hasRead(entry *plans.Entry, s *seq, n int) {
+	e.fed(s, n)
+	e.read += int64(n)
+	e.costs[entry].prompts++
+	if s.req.Reading != nil && len(s.answer) == 0 {
+		s.req.Reading(len(s.slot.tokens))
+	}
 }
 
 // fed notes that n more tokens of a prompt are in the slot.
@@ -144,105 +146,6 @@ func depth(group []*seq) int {
 		n = max(n, len(s.slot.tokens))
 	}
 	return n
-}
-
-// decodeAll takes a step of decoding for each of the sequences, or several at once.
-func (e *Engine) decodeAll() error {
-	all, err := e.supplied()
-	if err != nil {
-		return err
-	}
-	for first := true; len(all) > 0; first = false {
-		depth := depth(all)
-		entry, _ := e.costs.cover(e.prompts.decode, len(all), depth)
-		group := all[:min(len(all), entry.Rows)]
-		if e.mayGuide(group) && e.guidePays(entry, group) {
-			return e.guide(entry, group)
-		}
-		if full := e.byTurns(all, depth); first && full != nil {
-			slices.SortStableFunc(all, func(a, b *seq) int { return cmp.Compare(a.turn, b.turn) })
-			group = all[:full.Rows]
-			for _, s := range group {
-				e.clock++
-				s.turn = e.clock
-			}
-			return e.decode(full, group, depth)
-		}
-		if err := e.decode(entry, group, depth); err != nil {
-			return err
-		}
-		all = all[len(group):]
-	}
-	return nil
-}
-
-// byTurns is the entry in whose steps sequences have rows by turns, one after the other; nil if all
-// are to have rows: while prompts are read they would wait for longer than Options.ITL.
-func (e *Engine) byTurns(all []*seq, depth int) *plans.Entry {
-	if len(all) != len(e.running) {
-		return nil
-	}
-	full := e.costs.full(e.prompts.decode, len(all), depth, e.host.mean)
-	if full == nil || time.Duration(2+len(all)/full.Rows)*e.costs.most(full, depth) > e.planned() {
-		return nil
-	}
-	return full
-}
-
-// decode feeds the chosen tokens of each sequence, as many as there are rows for, and chooses the next ones.
-func (e *Engine) decode(entry *plans.Entry, group []*seq, depth int) error {
-	if times := e.goesAhead(entry, group, depth); times > 0 {
-		return e.decodeAhead(entry, group, times)
-	}
-	times := e.burst(entry, group, depth)
-	entry, rows := e.share(entry, group)
-	e.block.Reset()
-	for i, s := range group {
-		for k, t := range s.next[:rows[i]] {
-			e.block.Add(t, len(s.slot.tokens)+k, s.slot.index)
-		}
-	}
-	e.callCrew(group)
-	defer e.dismiss()
-	if _, err := e.launch(entry, depth, times); err != nil {
-		return err
-	}
-	defer func(began time.Time) { e.host.add(time.Since(began).Seconds()) }(time.Now())
-	chosen, last, row := make([]*seq, 0, len(group)), make([]int, 0, len(group)), 0
-	for i, s := range group {
-		n := rows[i]
-		row += n
-		s.slot.tokens = append(s.slot.tokens, s.next[:n]...)
-		s.next = append(s.next[:0], s.next[n:]...)
-		s.slot.at = len(s.slot.tokens) + times - 1
-		s.slot.end = max(s.slot.end, s.slot.at)
-		if len(s.next) == 0 {
-			chosen, last = append(chosen, s), append(last, row-1)
-		}
-	}
-	if times == 1 {
-		return e.choose(entry, chosen, last)
-	}
-	return e.takeBurst(entry, group, last, times)
-}
-
-// share gives each sequence rows for its chosen tokens: one, and more to those that have a forced run, in the narrowest
-// entry that has them. Rows of exact steps have the bits of a step of their own, so that runs change no answer.
-func (e *Engine) share(entry *plans.Entry, group []*seq) (*plans.Entry, []int) {
-	widest := e.prompts.decode[len(e.prompts.decode)-1]
-	rows, total := make([]int, len(group)), len(group)
-	for i, s := range group {
-		more := min(len(s.next), widest.Run) - 1
-		more = max(0, min(more, widest.Rows-total))
-		rows[i] = 1 + more
-		total += more
-	}
-	for _, c := range e.prompts.decode {
-		if entry.Rows < total {
-			entry = c
-		}
-	}
-	return entry, rows
 }
 
 // choose takes the next token of each sequence from a row of a step that has run.

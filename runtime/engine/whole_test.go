@@ -23,30 +23,11 @@ func TestWholeTime(t *testing.T) {
 			each = 26.6e-3 / 2 // two in a step, as many as there is time for
 		}
 		bubble(t, func(t *testing.T) {
-			p := fakePlan(users, 1024, false)
-			p.Entries = nil
-			add := func(kind string, rows int, ms float32) *plans.Entry {
-				name := fmt.Sprintf("%s/%d", kind, rows)
-				p.Entries = append(p.Entries, plans.Entry{Name: name, Kind: kind, Rows: rows, Run: rows, Reach: rows, Logits: name + ":logits", Next: name + ":next", Candidates: name + ":candidates",
-					Dispatches: []plans.Dispatch{{Cost: plans.Cost{ReadBytes: 1, Predicted: plans.Times{Bytes: ms * 1e-3}}}}})
-				return &p.Entries[len(p.Entries)-1]
-			}
-			for rows, ms := range map[int]float32{1: 1.6, 2: 2.05, 4: 2.4, 8: 2.5, 16: 3.9, 32: 5.2} {
-				add("decode", rows, ms).Run = min(rows, 8)
-			}
-			for rows, ms := range map[int]float32{16: 3.4, 128: 10.4, 256: 11.4, prompted: 14.8} {
-				add("prefill", rows, ms)
-			}
+			decode, prefill := map[int]float32{1: 1.6, 2: 2.05, 4: 2.4, 8: 2.5, 16: 3.9, 32: 5.2}, map[int]float32{16: 3.4, 128: 10.4, 256: 11.4, prompted: 14.8}
 			if parts {
-				add("decode", 64, 7.1).Run = 8
-				add("prefill", 1024, 26.6)
-				add("prefill", 2048, 50.8)
-				for i := range p.Entries {
-					if e := &p.Entries[i]; e.Rows >= prompted {
-						e.Part, e.Grain, e.Class = 128, fakeGrain, ir.AlikeStep.String()
-					}
-				}
+				decode[64], prefill[1024], prefill[2048] = 7.1, 26.6, 50.8
 			}
+			p := timedPlan(users, decode, prefill, parts)
 			x := newFake(p)
 			x.overlaps = true
 			e, err := engine.New(p, x, fakeTokenizer(), engine.Options{ITL: itl})
@@ -85,4 +66,25 @@ func TestWholeTime(t *testing.T) {
 			}
 		})
 	}
+}
+
+// timedPlan has entries of so many rows that take so many milliseconds. Those of prompts have parts from 512 rows on.
+func timedPlan(slots int, decode, prefill map[int]float32, parts bool) *plans.Plan {
+	p := fakePlan(slots, 1024, false)
+	p.Entries = nil
+	for kind, entries := range map[string]map[int]float32{"decode": decode, "prefill": prefill} {
+		for rows, ms := range entries {
+			name := fmt.Sprintf("%s/%d", kind, rows)
+			e := plans.Entry{Name: name, Kind: kind, Rows: rows, Run: rows, Logits: name + ":logits", Next: name + ":next", Candidates: name + ":candidates",
+				Dispatches: []plans.Dispatch{{Cost: plans.Cost{ReadBytes: 1, Predicted: plans.Times{Bytes: ms * 1e-3}}}}}
+			if kind == "decode" {
+				e.Run = min(rows, 8)
+			} else if parts && rows >= 512 {
+				e.Part, e.Grain, e.Class = 128, fakeGrain, ir.AlikeStep.String()
+			}
+			e.Reach = e.Run
+			p.Entries = append(p.Entries, e)
+		}
+	}
+	return p
 }

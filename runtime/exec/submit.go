@@ -168,13 +168,12 @@ func (x *Executor) seat() (free *seat, all bool) {
 // Wait waits for the end of a submission, or until the caller loses interest; it is given up then. Behind it Ints tells
 // what the submission chose, until its seat is taken by another.
 func (x *Executor) Wait(ctx context.Context, t runtime.Ticket) error {
-	defer func() { x.near = nil }()
 	i := slices.IndexFunc(x.seats[:], func(s *seat) bool { return t != 0 && s.fence == driver.Fence(t) })
 	if i < 0 {
 		return fmt.Errorf("device %s: submission %d is not open", x.info.Name, t)
 	}
 	s := x.seats[i]
-	defer func() { s.fence = 0 }()
+	defer func() { s.fence, x.near = 0, nil }()
 	if err := x.await(ctx, s.fence, s.began, x.took[s.replay]); err != nil {
 		return err
 	}

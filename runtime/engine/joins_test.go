@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// TestJoins: rounds of decoding read prompts that a step of decoding would read in any case, and longer ones where wide
+// steps of several take half of the time at most, and steps of their own hardly more.
+func TestJoins(t *testing.T) {
+	ms := time.Millisecond
+	for _, c := range []struct {
+		about           string
+		widest, run     int
+		few, many       time.Duration // steps of 8 rows and of the widest
+		narrow, prefill time.Duration // steps of 16 and of 48 rows
+		want            int
+	}{
+		{"an H200, 8B", 128, 8, 2410 * time.Microsecond, 11460 * time.Microsecond, 3840 * time.Microsecond, 5130 * time.Microsecond, 16},
+		{"an H200, 35B", 128, 8, 4110 * time.Microsecond, 16930 * time.Microsecond, 7150 * time.Microsecond, 10460 * time.Microsecond, 24},
+		{"full steps gain too little", 32, 8, 2 * ms, 8 * ms, 6100 * time.Microsecond, 20 * ms, 12},
+		{"alone it takes too long", 128, 8, 5 * ms, 8 * ms, 6 * ms, 20 * ms, 8},
+		{"one sequence fills a step", 128, 128, 2 * ms, 8 * ms, 6 * ms, 20 * ms, 8},
+		{"steps have no more rows than a sequence", 8, 8, ms, ms, 10 * ms, 10 * ms, 8},
+		{"nothing is predicted", 128, 8, 0, 0, 0, 0, 8},
+		{"never more than a step has", 16, 8, ms, ms, 100 * ms, 100 * ms, 16},
+	} {
+		plan := &plans.Plan{Entries: []plans.Entry{predicted("decode", 8, 8, c.few), predicted("decode", c.widest, c.run, c.many), predicted("prefill", 16, 16, c.narrow), predicted("prefill", 48, 48, c.prefill)}}
+		plan.Entries[1].Run = c.run
+		plan.Header.Ctx = 1024
+		if c.widest == 8 {
+			plan.Entries = plan.Entries[1:]
+		}
+		p, err := newPrompts(plan, 50*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p.joins != c.want {
+			t.Errorf("%s: prompts of %d tokens, want %d", c.about, p.joins, c.want)
+		}
+	}
+}
+
+// TestJoined: a round reads no rows of a prompt behind which others go on, or that have another entry where a step
+// begins elsewhere.
+func TestJoined(t *testing.T) {
+	plan := partedPlan(4096)
+	plan.Entries = append(plan.Entries, predicted("decode", 128, 4, 3*time.Millisecond))
+	for _, parts := range []int{128, 0} {
+		for i := range plan.Entries {
+			if plan.Entries[i].Alike() {
+				plan.Entries[i].Part = parts
+			}
+		}
+		p, err := newPrompts(plan, 50*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			pos, n int
+			want   bool
+		}{{0, 4, true}, {0, 80, true}, {77, 80, true}, {0, 81, parts == 0}, {128, 132, parts == 0}, {512, 516, parts == 0}, {512, 600, parts == 0}, {4092, 4096, false}} {
+			if got := p.joined(c.pos, c.n); got != c.want {
+				t.Errorf("parts of %d: from %d to %d: %t", parts, c.pos, c.n, got)
+			}
+		}
+	}
+	// Pieces of single entries, as wide as the bound lets them be: a whole one is left to its entry.
+	plan = &plans.Plan{Entries: []plans.Entry{predicted("decode", 4, 4, time.Millisecond), predicted("prefill", 64, 64, time.Millisecond)}}
+	plan.Header.Ctx = 256
+	p, err := newPrompts(plan, 50*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		pos, n int
+		want   bool
+	}{{0, 4, true}, {64, 67, true}, {60, 64, false}, {60, 66, false}, {192, 256, false}} {
+		if got := p.joined(c.pos, c.n); got != c.want {
+			t.Errorf("from %d to %d: %t", c.pos, c.n, got)
+		}
+	}
+}
+
+// TestRation: in a round each that answers has a row, forced runs have what is left of the widest step, and prompts as
+// many rows as such a step, in their order; the steps have them all, none too many, and no run is longer than it may
+// be.
+func TestRation(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		plan := &plans.Plan{}
+		for _, rows := range []int{1, 8, 64} {
+			plan.Entries = append(plan.Entries, predicted("decode", rows, min(rows, 8), time.Duration(rows)*time.Microsecond))
+			plan.Entries[len(plan.Entries)-1].Run = min(rows, 8)
+		}
+		plan.Header.Ctx = 1024
+		p, err := newPrompts(plan, 50*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &Engine{loop: loop{prompts: p, costs: newCosts(plan, nil), waits: map[string]int64{}}}
+		e.o.ITL = 50 * time.Millisecond
+		var all []*seq
+		answering, forced, reads := 0, 0, 0
+		for range rapid.IntRange(1, 150).Draw(t, "sequences") {
+			s := &seq{started: true, req: &Request{Prompt: make([]int32, 20)}, slot: &slot{}, next: make([]int32, rapid.IntRange(1, 12).Draw(t, "next")), last: time.Now()}
+			if rapid.Bool().Draw(t, "answers") {
+				s.slot.tokens = s.req.Prompt
+				answering, forced = answering+1, forced+min(8, len(s.next))-1
+			} else {
+				reads += min(8, len(s.next))
+			}
+			all = append(all, s)
+		}
+		group, rows := e.ration(all, 0)
+		had := map[*seq]int{}
+		of, prompts, skipped := 0, 0, false
+		for i, s := range group {
+			had[s] = rows[i]
+			if s.reading() {
+				prompts += rows[i]
+			} else {
+				of += rows[i]
+			}
+		}
+		for _, s := range all {
+			n := had[s]
+			if n > min(8, len(s.next)) || n == 0 && !s.reading() || skipped && s.reading() && n > 0 || n == 0 && s.waitsFor != ForOrder {
+				t.Fatalf("%d rows of %d, waits for %q", n, len(s.next), s.waitsFor)
+			}
+			skipped = skipped || s.reading() && n < min(8, len(s.next))
+		}
+		if want := answering + min(forced, max(0, 64-answering)); of != want || prompts != min(reads, 64) {
+			t.Fatalf("%d rows of those that answer, want %d, and %d of prompts, want %d", of, want, prompts, min(reads, 64))
+		}
+		for left := total(rows); left > 0; left = total(rows) {
+			most := rapid.IntRange(1, 64).Draw(t, "rows")
+			before := slices.Clone(rows)
+			step := take(rows, most)
+			if total(step) != min(most, left) || total(rows) != left-total(step) {
+				t.Fatalf("%d of %d, and %d are left", step, before, rows)
+			}
+			rows = rows[slices.IndexFunc(append(rows, 1), func(n int) bool { return n > 0 }):]
+		}
+	})
+}
