@@ -23,7 +23,7 @@ func TestLongBlanks(t *testing.T) {
 				stop := cancelWith(ctx)
 				stop.asked = 1023 // each further look asks
 				r := newRunes(s)
-				ends := p.split(r, stop)
+				ends, _ := p.split(r, stop)
 				if cancel(); ctx.Err() == context.DeadlineExceeded || int(ends[len(ends)-1]) != len(r.cps) {
 					t.Errorf("%s: %.3q: not split in 10 s", name, s)
 				}

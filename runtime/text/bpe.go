@@ -118,10 +118,28 @@ func newBPE(byText map[string]int32, merges []string, pre *preTokenizer) *bpe {
 }
 
 func (m *bpe) encode(ids []int32, s string, _ bool, stop *cancel) []int32 {
+	ids, _ = m.encodeMarked(ids, s, stop)
+	return ids
+}
+
+// markEvery is how many bytes of a text are between two marks, at least.
+const markEvery = 4096
+
+// A mark is a place in a text from which all of it can be encoded that begins as far alike.
+type mark struct {
+	at   int // bytes before it
+	ids  int // tokens of these
+	seen int // bytes that texts begin alike with
+}
+
+// encodeMarked is encode with marks, in order; not of each vocabulary.
+func (m *bpe) encodeMarked(ids []int32, s string, stop *cancel) ([]int32, []mark) {
+	var marks []mark
 	t := newRunes(s)
 	w := merger{rule: m, stop: stop}
-	start := int32(0)
-	for _, end := range m.pre.split(t, stop) {
+	start, before, marked := int32(0), len(ids), 0
+	ends, seen := m.pre.split(t, stop)
+	for i, end := range ends {
 		if stop.now() {
 			break
 		}
@@ -129,17 +147,20 @@ func (m *bpe) encode(ids []int32, s string, _ bool, stop *cancel) []int32 {
 		start = end
 		if id, ok := m.words[text]; ok {
 			ids = append(ids, id)
-			continue
+		} else {
+			w.begin(text, len(text))
+			for i := range len(text) {
+				w.add(int32(i), int32(i)+1, int32(text[i]))
+			}
+			for n := range w.merged() {
+				ids = m.appendSymbol(ids, m.symbols[n.symbol])
+			}
 		}
-		w.begin(text, len(text))
-		for i := range len(text) {
-			w.add(int32(i), int32(i)+1, int32(text[i]))
-		}
-		for n := range w.merged() {
-			ids = m.appendSymbol(ids, m.symbols[n.symbol])
+		if at := int(t.offs[end]); seen != nil && at-marked >= markEvery && int(seen[i]) < len(t.offs) && t.src == s {
+			marks, marked = append(marks, mark{at, len(ids) - before, int(t.offs[seen[i]])}), at
 		}
 	}
-	return ids
+	return ids, marks
 }
 
 // piece returns the bytes of a token. Code points that stand for no byte are

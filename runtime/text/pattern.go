@@ -84,17 +84,23 @@ var setNames = map[string]string{
 // any position from pos down to low.
 type frame struct{ pc, pos, low int }
 
+// matching is what matches in a text leave.
+type matching struct {
+	stack []frame // scratch space
+	seen  int     // how many code points of the text all of them looked at; more than it has: also for its end
+}
+
 // match returns the end of the match that starts at pos, or -1. The text ends
-// at end for all purposes. The stack is scratch space.
-func (p *pattern) match(t *runes, pos, end int, stack *[]frame) int {
-	s := (*stack)[:0]
+// at end for all purposes.
+func (p *pattern) match(t *runes, pos, end int, m *matching) int {
+	s := m.stack[:0]
 	pc := 0
 	for {
 		in := &p.prog[pc]
 		ok := true
 		switch in.op {
 		case opMatch:
-			*stack = s
+			m.stack = s
 			return pos
 		case opSet:
 			stop := pos + min(in.max, end-pos)
@@ -102,6 +108,7 @@ func (p *pattern) match(t *runes, pos, end int, stack *[]frame) int {
 			for i < stop && in.set.has(t.cps[i], t.class[i]) {
 				i++
 			}
+			m.seen = max(m.seen, i+1)
 			if ok = i-pos >= in.min; ok {
 				if i-pos > in.min {
 					s = append(s, frame{pc + 1, i - 1, pos + in.min})
@@ -115,9 +122,11 @@ func (p *pattern) match(t *runes, pos, end int, stack *[]frame) int {
 		case opJump:
 			pc = in.arg
 		case opNot:
+			m.seen = max(m.seen, pos+1)
 			ok = pos == end || !in.set.has(t.cps[pos], t.class[pos])
 			pc++
 		case opEnd:
+			m.seen = max(m.seen, pos+1)
 			ok = pos == end
 			pc++
 		}
@@ -125,7 +134,7 @@ func (p *pattern) match(t *runes, pos, end int, stack *[]frame) int {
 			continue
 		}
 		if len(s) == 0 {
-			*stack = s
+			m.stack = s
 			return -1
 		}
 		f := &s[len(s)-1]

@@ -181,34 +181,43 @@ func compileRule(rule preRule) (*preTokenizer, error) {
 	return p, nil
 }
 
-// split returns the ends of the words of t, in code points, in order; not all of them when stop says so.
-func (p *preTokenizer) split(t *runes, stop *cancel) []int32 {
-	var stack []frame
-	ends := []int32{int32(len(t.cps))}
+// split returns the ends of the words of t, in code points, in order; not all of them when stop says so. Where there is
+// one stage, seen says of each word how many code points of the text it and those before follow from, whatever comes
+// behind; more than there are: also from the end.
+func (p *preTokenizer) split(t *runes, stop *cancel) (ends, seen []int32) {
+	var m matching
+	ends = []int32{int32(len(t.cps))}
 	for _, stage := range p.stages {
 		in := ends
 		ends = make([]int32, 0, len(in)+len(t.cps)/4)
+		add := func(end int) {
+			if ends = append(ends, int32(end)); len(p.stages) == 1 {
+				seen = append(seen, int32(m.seen))
+			}
+		}
 		start := 0
 		for _, end := range in {
 			end := int(end)
 			last := start // the end of the last piece
 			for pos := start; pos < end && !stop.now(); {
-				to := stage.match(t, pos, end, &stack)
+				to := stage.match(t, pos, end, &m)
 				if to <= pos {
 					pos = stage.next(t, pos, end)
+					m.seen = max(m.seen, pos+1)
 					continue
 				}
 				if pos > last {
-					ends = append(ends, int32(pos))
+					add(pos)
 				}
-				ends = append(ends, int32(to))
+				add(to)
 				pos, last = to, to
 			}
 			if last < end {
-				ends = append(ends, int32(end))
+				m.seen = end + 1
+				add(end)
 			}
 			start = end
 		}
 	}
-	return ends
+	return ends, seen
 }

@@ -4,13 +4,15 @@ import (
 	"container/list"
 	"context"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 )
 
 // Remember returns a context with which tokenizers remember the tokens of long texts, each of those between two special
-// tokens: a conversation comes again with a little more behind it, and most of its messages were encoded before. How
-// long encoding takes tells an owner nothing of what others have sent.
+// tokens: a conversation comes again with a little more behind it, and most of its messages were encoded before. Of a
+// text that begins as a longer one did, such as a conversation whose template has no special tokens, only what is behind
+// that is encoded. How long encoding takes tells an owner nothing of what others have sent.
 func Remember(ctx context.Context, owner string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, owner)
 }
@@ -20,6 +22,7 @@ type ownerKey struct{}
 const (
 	leastRemembered = 256      // bytes of a text; to look for a short one is not worth it
 	mostRemembered  = 64 << 20 // bytes of all texts with their tokens
+	mostCompared    = 64       // texts that one may begin alike with
 )
 
 // memory is what a tokenizer remembers. It is safe for several goroutines.
@@ -38,7 +41,8 @@ type remembered struct {
 
 type recollection struct {
 	remembered
-	ids []int32
+	ids   []int32
+	marks []mark
 }
 
 func (r *recollection) size() int { return len(r.owner) + len(r.text) + 4*len(r.ids) }
@@ -56,9 +60,9 @@ func (m *memory) find(ids []int32, of remembered) ([]int32, bool) {
 }
 
 // keep notes the tokens of a text. Where all are too many bytes, those go that were not used for longest.
-func (m *memory) keep(of remembered, ids []int32) {
+func (m *memory) keep(of remembered, ids []int32, marks []mark) {
 	of.text = strings.Clone(of.text) // it is a part of a longer one, as a rule
-	r := &recollection{of, slices.Clone(ids)}
+	r := &recollection{of, slices.Clone(ids), marks}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.known[of] != nil || r.size() > mostRemembered {
@@ -75,6 +79,43 @@ func (m *memory) keep(of remembered, ids []int32) {
 	}
 }
 
+// begin appends the tokens of the beginning of a text, up to the last mark where it can go on behind a text that is
+// known, and returns the marks up to there.
+func (m *memory) begin(ids []int32, of remembered) ([]int32, []mark) {
+	var best *recollection
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, compared := 0, 0
+	for e := m.order.Front(); e != nil && compared < mostCompared; e = e.Next() {
+		r := e.Value.(*recollection)
+		if r.owner != of.owner || len(r.marks) == 0 || r.text[:min(markEvery, len(of.text))] != of.text[:min(markEvery, len(of.text))] {
+			continue
+		}
+		compared++
+		common := alike(r.text, of.text)
+		k := sort.Search(len(r.marks), func(i int) bool { return r.marks[i].seen > common })
+		if best == nil || k > n {
+			best, n = r, k
+		}
+	}
+	if n == 0 {
+		return ids, nil
+	}
+	return append(ids, best.ids[:best.marks[n-1].ids]...), best.marks[:n:n]
+}
+
+// alike is how many bytes two texts begin with that are the same.
+func alike(a, b string) (n int) {
+	for step := markEvery; step > 0; {
+		if to := n + step; to <= min(len(a), len(b)) && a[n:to] == b[n:to] {
+			n = to
+		} else {
+			step /= 2
+		}
+	}
+	return n
+}
+
 // encodeText appends the tokens of a text that holds no special ones.
 func (t *Tokenizer) encodeText(ctx context.Context, ids []int32, s string, first bool) ([]int32, error) {
 	owner, remembers := ctx.Value(ownerKey{}).(string)
@@ -85,11 +126,25 @@ func (t *Tokenizer) encodeText(ctx context.Context, ids []int32, s string, first
 		}
 	}
 	stop, n := cancelWith(ctx), len(ids)
-	if ids = t.model.encode(ids, s, first, stop); stop.now() {
+	var marks []mark
+	if m, ok := t.model.(*bpe); ok && remembers {
+		at := 0
+		if ids, marks = t.memory.begin(ids, of); len(marks) > 0 {
+			at = marks[len(marks)-1].at
+		}
+		known, more := len(ids)-n, []mark(nil)
+		ids, more = m.encodeMarked(ids, s[at:], stop)
+		for _, k := range more {
+			marks = append(marks, mark{at + k.at, known + k.ids, at + k.seen})
+		}
+	} else {
+		ids = t.model.encode(ids, s, first, stop)
+	}
+	if stop.now() {
 		return nil, ctx.Err()
 	}
 	if remembers {
-		t.memory.keep(of, ids[n:])
+		t.memory.keep(of, ids[n:], marks)
 	}
 	return ids, nil
 }

@@ -2,6 +2,7 @@ package text
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -56,7 +57,7 @@ func TestRemembers(t *testing.T) {
 	m := &tok.memory
 	ids := make([]int32, mostRemembered/16)
 	for i := range int32(5) {
-		m.keep(remembered{text: long, owner: string(rune('c' + i))}, ids)
+		m.keep(remembered{text: long, owner: string(rune('c' + i))}, ids, nil)
 		m.find(nil, remembered{text: long, owner: "c"})
 	}
 	if m.bytes > mostRemembered || m.order.Len() != len(m.known) {
@@ -67,7 +68,7 @@ func TestRemembers(t *testing.T) {
 			t.Errorf("the text of %s is remembered: %t", owner, !want)
 		}
 	}
-	m.keep(remembered{text: long, owner: "h"}, make([]int32, mostRemembered))
+	m.keep(remembered{text: long, owner: "h"}, make([]int32, mostRemembered), nil)
 	if m.known[remembered{text: long, owner: "h"}] != nil || len(m.known) == 0 {
 		t.Error("a text without room for it is remembered")
 	}
@@ -78,3 +79,86 @@ func TestRemembers(t *testing.T) {
 		t.Errorf("encoding that was given up: %v, %d texts", err, len(m.known))
 	}
 }
+
+// TestMarks holds for each pre-tokenizer that a word which follows from the beginning of a text alone is one of all
+// texts that begin so, as are those before it, and that the rest of them is cut as a text of its own.
+func TestMarks(t *testing.T) {
+	for _, rule := range preRules {
+		p, err := compileRule(rule)
+		if err != nil {
+			t.Fatal(err)
+		}
+		settled := 0
+		rapid.Check(t, func(t *rapid.T) {
+			word := rapid.StringMatching(`((a|B|ll|'|'s|'L|1|12|  | |\n|\r\n|\.|,\n|é|中|ก้|_|/|!!){1,12})`)
+			a, b, c := word.Draw(t, "beginning"), word.Draw(t, "end"), word.Draw(t, "other end")
+			ends, seen := p.split(newRunes(a+b), nil)
+			whole, _ := p.split(newRunes(a+c), nil)
+			common := 0
+			for x, y := newRunes(a+b).cps, newRunes(a+c).cps; common < min(len(x), len(y)) && x[common] == y[common]; {
+				common++
+			}
+			if len(seen) > 0 != (len(rule.stages) == 1) {
+				t.Fatalf("%d stages, %d words seen", len(rule.stages), len(seen))
+			}
+			for i, n := range seen {
+				if int(n) > common {
+					break
+				}
+				settled++
+				if i >= len(whole) || !slices.Equal(whole[:i+1], ends[:i+1]) {
+					t.Fatalf("%q and %q: words end at %d and %d, %d follow from %d", a+b, a+c, ends, whole, i+1, n)
+				}
+				rest, _ := p.split(newRunes(string([]rune(a + c)[ends[i]:])), nil)
+				for k := range rest {
+					rest[k] += ends[i]
+				}
+				if !slices.Equal(rest, whole[i+1:]) {
+					t.Fatalf("%q: words behind %d end at %d, in the whole at %d", a+c, ends[i], rest, whole[i+1:])
+				}
+			}
+		})
+		if settled == 0 && len(rule.stages) == 1 {
+			t.Errorf("%s: no word follows from a beginning", rule.names)
+		}
+	}
+}
+
+// TestRememberBeginnings: a text that begins as others of its owner do has the tokens that it has by itself, and only
+// what is behind the beginning is encoded.
+func TestRememberBeginnings(t *testing.T) {
+	tok := newGopher(t)
+	ctx := Remember(t.Context(), "a")
+	text, draw := "", rand.New(rand.NewPCG(1, 2))
+	words := []string{"func ", "x := y", "\n", "  ", "é", "return", "0x12", "\"", "\t", " (", ")"}
+	more := func(n int) (s string) {
+		for len(s) < n {
+			s += words[draw.IntN(len(words))]
+		}
+		return s
+	}
+	for i := range 40 {
+		if i%7 == 6 {
+			text = text[:len(text)-draw.IntN(len(text)*2/3)] // within a word, or a code point
+		}
+		text += more(1 + draw.IntN(12000))
+		want := tok.Encode(text, EncodeOptions{})
+		got, err := tok.EncodeContext(ctx, text, EncodeOptions{})
+		if err != nil || !slices.Equal(got, want) {
+			t.Fatalf("text %d of %d bytes: other tokens, %v", i, len(text), err)
+		}
+		last := tok.memory.order.Front().Value.(*recollection)
+		if n := len(last.marks); n < len(text)/markEvery/2-1 {
+			t.Errorf("text %d of %d bytes has %d marks", i, len(text), n)
+		}
+	}
+	of := remembered{owner: "a", text: text + "more"}
+	if ids, marks := tok.memory.begin(nil, of); len(marks) == 0 || len(text)-marks[len(marks)-1].at > 2*markEvery || len(ids) != marks[len(marks)-1].ids {
+		t.Errorf("%d tokens are known of a text of %d bytes, which has %d marks", len(ids), len(text), len(marks))
+	}
+	if of.owner = "b"; len(first(tok.memory.begin(nil, of))) > 0 {
+		t.Error("an owner goes on with what another has sent")
+	}
+}
+
+func first(ids []int32, _ []mark) []int32 { return ids }
