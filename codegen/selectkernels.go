@@ -204,8 +204,8 @@ func namesOf(g *ir.Group) []string {
 	names := []string{g.Name}
 	switch {
 	case has("expert_linear") && has("expert_sum"):
-		// Wide steps have these sums in a dispatch behind the experts' own (see expert_weigh). The order of that one says
-		// nothing of these.
+		// Wide steps have these sums in a dispatch behind the experts' own (see expert_weigh). The order of that one
+		// says nothing of these.
 		return []string{g.Name + " summed"}
 	case has("expert_linear"):
 		return names // whose sums are in the order of the experts

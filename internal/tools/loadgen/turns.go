@@ -48,12 +48,13 @@ Holds conversations through /v1/chat/completions, and prints how long their turn
 request's last byte to the first piece of the answer, so template and tokenizer count. The cases of --cases are
 
 ` + turnList() + `
-Of each case a first request, which is not measured, brings what comes before. Then come --requests turns, one after
-the other, each with --new tokens behind the prompt before, or behind the system prompt; "first" is the first of them,
-since some servers know a beginning only once two prompts had it. How much of a prompt is read again depends on its
-length: several turns show that. An agent's turns are all counted; "seconds" is what they take together. Tokens are as
-the server counts them: "cached" are those of the last prompt that it had in its cache, "new" the median of those that a
-prompt has more than the one it goes on from. Of an answer, a turn brings as many tokens back as were generated.
+Before each case a text of up to 8,000 tokens is read, which may have the driver compile. Of each case but an agent's a
+first request, which is not measured, brings what comes before. Then come --requests turns, one after the other, each
+with --new tokens behind the prompt before, or behind the system prompt; "first" is the first of them, since some
+servers know a beginning only once two prompts had it. How much of a prompt is read again depends on its length: several
+turns show that. An agent's turns are all counted; "seconds" is what they take together. Tokens are as the server counts
+them: "cached" are those of the last prompt that it had in its cache, "new" the median of those that a prompt has more
+than the one it goes on from. Of an answer, a turn brings as many tokens back as were generated.
 
   loadgen turns http://127.0.0.1:8080 --cases turn-20k
   loadgen turns --start "zincrun serve m.bin --port PORT --cache-dir /tmp/kept" --json >turns.json
@@ -115,7 +116,7 @@ type turns struct {
 	limit                   time.Duration
 	seed                    uint64
 	model                   string
-	pause                   time.Duration // between turns of several conversations, in which a server may copy
+	pause                   time.Duration // before requests of conversations that take turns
 
 	texts *texts
 	table *table.Table
@@ -213,7 +214,7 @@ type turn struct {
 func (o *turns) measure(ctx context.Context, c turnCase) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, o.limit, errLimit)
 	defer cancel()
-	if err := o.warm(ctx); err != nil {
+	if err := o.warm(ctx, min(8000, max(c.behind, c.system))); err != nil {
 		return err
 	}
 	of := o.behind
@@ -284,6 +285,7 @@ func (o *turns) behind(ctx context.Context, c turnCase) (all []turn, err error) 
 	talks := make([]talk, max(1, c.talks))
 	for i := range talks {
 		t := &talks[i]
+		o.rest(c)
 		t.said = []message{{Role: "user", Content: o.texts.about(c.behind)}}
 		if t.last = o.client.converse(ctx, t.said, o.answer); t.last.err != nil {
 			return nil, fmt.Errorf("the first request of conversation %d: %w", i+1, t.last.err)
@@ -296,9 +298,7 @@ func (o *turns) behind(ctx context.Context, c turnCase) (all []turn, err error) 
 				return nil, err
 			}
 		}
-		if c.talks > 0 {
-			time.Sleep(o.pause)
-		}
+		o.rest(c)
 		if t.said, err = o.goOn(ctx, t.said, t.last, next, o.fresh-frame); err != nil {
 			return nil, err
 		}
@@ -310,6 +310,13 @@ func (o *turns) behind(ctx context.Context, c turnCase) (all []turn, err error) 
 		t.last = answer
 	}
 	return all, nil
+}
+
+// rest lets the server be idle where conversations take turns: what their slots hold is copied then.
+func (o *turns) rest(c turnCase) {
+	if c.talks > 0 {
+		time.Sleep(o.pause)
+	}
 }
 
 // goOn puts the last answer and a new text, so many tokens together, behind what was said; next has roles and calls.
@@ -346,12 +353,13 @@ func (o *turns) restart(ctx context.Context) error {
 		return err
 	}
 	o.server, o.client.base = next, next.URL
-	return o.warm(ctx)
+	return o.warm(ctx, 8)
 }
 
-// warm asks for a short answer: the first request of a server may load the model.
-func (o *turns) warm(ctx context.Context) error {
-	return o.client.converse(ctx, []message{{Role: "user", Content: o.texts.about(8)}}, o.answer).err
+// warm asks for a short answer: the first request of a server may load the model, the first long one may have the
+// driver compile its kernels.
+func (o *turns) warm(ctx context.Context, tokens int) error {
+	return o.client.converse(ctx, []message{{Role: "user", Content: o.texts.about(tokens)}}, o.answer).err
 }
 
 // agent has the conversation of a program that works with tools: each turn has all that was said before, the last
