@@ -138,7 +138,7 @@ func toParts(p *plans.Plan) *plans.Plan {
 // toWide has a plan's steps of decoding have up to 32 rows, 8 of a sequence. They read what is left of a prompt if that
 // is no more than 16 tokens: longer ones take too long alone.
 func toWide(p *plans.Plan) *plans.Plan {
-	for rows, ms := range map[int]float32{16: 3.2, 32: 3.4} {
+	for rows, ms := range map[int]float32{16: 5, 32: 4.8} {
 		e := p.Entries[3] // decode/8
 		e.Name = fmt.Sprintf("decode/%d", rows)
 		e.Rows, e.Logits, e.Next, e.Candidates = rows, e.Name+":logits", e.Name+":next", e.Name+":candidates"

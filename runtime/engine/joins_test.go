@@ -13,29 +13,37 @@ import (
 // TestJoins: rounds of decoding read prompts that a step of decoding would read in any case, and longer ones where wide
 // steps of several take half of the time at most, and steps of their own hardly more.
 func TestJoins(t *testing.T) {
-	ms := time.Millisecond
+	type steps map[int]int // microseconds, by rows
 	for _, c := range []struct {
 		about           string
-		widest, run     int
-		few, many       time.Duration // steps of 8 rows and of the widest
-		narrow, prefill time.Duration // steps of 16 and of 48 rows
+		run             int // of the widest
+		decode, prefill steps
 		want            int
 	}{
-		{"an H200, 8B", 128, 8, 2410 * time.Microsecond, 11460 * time.Microsecond, 3840 * time.Microsecond, 5130 * time.Microsecond, 16},
-		{"an H200, 35B", 128, 8, 4110 * time.Microsecond, 16930 * time.Microsecond, 7150 * time.Microsecond, 10460 * time.Microsecond, 24},
-		{"full steps gain too little", 32, 8, 2 * ms, 8 * ms, 6100 * time.Microsecond, 20 * ms, 12},
-		{"alone it takes too long", 128, 8, 5 * ms, 8 * ms, 6 * ms, 20 * ms, 8},
-		{"one sequence fills a step", 128, 128, 2 * ms, 8 * ms, 6 * ms, 20 * ms, 8},
-		{"steps have no more rows than a sequence", 8, 8, ms, ms, 10 * ms, 10 * ms, 8},
-		{"nothing is predicted", 128, 8, 0, 0, 0, 0, 8},
-		{"never more than a step has", 16, 8, ms, ms, 100 * ms, 100 * ms, 16},
+		{"an H200, 8B", 8, steps{1: 1628, 2: 2059, 4: 2370, 8: 2412, 16: 3386, 32: 4298, 64: 6379, 128: 11461}, steps{16: 3838, 48: 5127}, 16},
+		{"an H200, 35B", 8, steps{1: 1261, 2: 1738, 4: 2650, 8: 4107, 16: 5390, 32: 8156, 64: 11999, 128: 16927}, steps{16: 7149, 48: 10462}, 12},
+		{"full steps gain too little", 8, steps{8: 2000, 16: 6100, 32: 8000}, steps{16: 6100, 48: 20000}, 12},
+		{"prompts seem to take longer than rows", 8, steps{8: 2000, 16: 6100, 32: 8000}, steps{16: 8000, 48: 20000}, 12},
+		{"alone it takes too long", 8, steps{8: 5000, 128: 8000}, steps{16: 6000, 48: 20000}, 8},
+		{"one sequence fills a step", 128, steps{8: 2000, 128: 8000}, steps{16: 6000, 48: 20000}, 8},
+		{"steps have no more rows than a sequence", 8, steps{8: 1000}, steps{16: 10000, 48: 10000}, 8},
+		{"nothing is predicted", 8, steps{8: 0, 128: 0}, steps{16: 0, 48: 0}, 8},
 	} {
-		plan := &plans.Plan{Entries: []plans.Entry{predicted("decode", 8, 8, c.few), predicted("decode", c.widest, c.run, c.many), predicted("prefill", 16, 16, c.narrow), predicted("prefill", 48, 48, c.prefill)}}
-		plan.Entries[1].Run = c.run
-		plan.Header.Ctx = 1024
-		if c.widest == 8 {
-			plan.Entries = plan.Entries[1:]
+		plan := &plans.Plan{}
+		for kind, entries := range map[string]steps{"decode": c.decode, "prefill": c.prefill} {
+			for rows, us := range entries {
+				e := predicted(kind, rows, rows, time.Duration(us)*time.Microsecond)
+				if kind == "decode" {
+					e.Run = min(rows, 8)
+					if rows == 128 {
+						e.Run = c.run
+					}
+					e.Reach = e.Run
+				}
+				plan.Entries = append(plan.Entries, e)
+			}
 		}
+		plan.Header.Ctx = 1024
 		p, err := newPrompts(plan, 50*time.Millisecond)
 		if err != nil {
 			t.Fatal(err)

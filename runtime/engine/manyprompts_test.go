@@ -70,30 +70,34 @@ func TestManyPrompts(t *testing.T) {
 	}
 }
 
-// TestManyShortPrompts: prompts of up to 48 tokens that come at once are read in steps of decoding of 16 rows, and
-// their next turns in others. They have the answers that they have one by one, to the byte.
+// TestManyShortPrompts: of prompts of up to 48 tokens that come at once those of up to 16 are read in steps of decoding
+// that several share. They and their next turns have the answers that they have one by one, to the byte.
 func TestManyShortPrompts(t *testing.T) {
 	for _, shape := range promptShapes {
 		t.Run(shape.Name, func(t *testing.T) {
 			t.Parallel()
 			path := writeShape(t, shape)
 			var list []engine.Request
-			for i := range 20 {
+			for i := range 24 {
 				var prompt []int32
 				for at := range 1 + 29*i%48 {
 					prompt = append(prompt, int32(1+(at*at+i*i)%250))
 				}
 				list = append(list, engine.Request{Prompt: prompt, Max: 1 + i%4, TopLogprobs: -1, IgnoreEOG: true})
 			}
-			o := frontend.Options{Ctx: 256, Slots: 16, KV: ir.F16, MaxRows: 48}
+			o := frontend.Options{Ctx: 256, Slots: 24, KV: ir.F16, MaxRows: 48}
 			load := func(o frontend.Options) *model {
 				m := loadFile(t, path, o)
-				for i := range m.plan.Entries { // a step of many rows takes as long as 20 of decoding
-					if e := &m.plan.Entries[i]; e.Kind == "prefill" {
-						e.Dispatches[0].Cost.Predicted.Stage = 1e-3
-					} else {
-						e.Dispatches[0].Cost.Predicted.Stage = 5e-5
+				for i := range m.plan.Entries { // in wide steps rows of decoding take less
+					e := &m.plan.Entries[i]
+					ms, ok := map[string]float32{"decode/16": 0.11, "decode/32": 0.1}[e.Name]
+					switch {
+					case e.Kind != "decode":
+						ms = 1
+					case !ok:
+						ms = 0.05
 					}
+					e.Dispatches[0].Cost.Predicted.Stage = ms * 1e-3
 				}
 				return m
 			}
@@ -101,13 +105,15 @@ func TestManyShortPrompts(t *testing.T) {
 			paged := o
 			paged.Page, paged.Pool = 64, 1024
 			for of, o := range map[string]frontend.Options{"slots": o, "pages": paged} {
-				together, st := talks(t, load(o), list, 16)
+				together, st := talks(t, load(o), list, 24)
 				for i := range list {
 					if !slices.Equal(alone[i], together[i]) {
 						t.Errorf("conversation %d: %d alone, %d with others in %s", i, alone[i], together[i], of)
 					}
 				}
-				if !slices.ContainsFunc(st.Entries, func(e engine.EntryStats) bool { return e.Name == "decode/16" && e.Prompts > 0 }) {
+				if !slices.ContainsFunc(st.Entries, func(e engine.EntryStats) bool {
+					return (e.Name == "decode/16" || e.Name == "decode/32") && e.Prompts > 0
+				}) {
 					t.Errorf("no step of decoding has several prompts in %s: %+v", of, st.Entries)
 				}
 			}

@@ -17,7 +17,7 @@ const (
 	joinGain = 2
 	// joinLoss is how many times as long as in a step of its own a prompt takes at most in steps of decoding that
 	// nobody else is in.
-	joinLoss = 4.0 / 3
+	joinLoss = 1.5
 )
 
 // setJoins sets how many tokens that are left of a prompt are read in rounds: those that would have a step of decoding
@@ -48,7 +48,8 @@ func (p *prompts) own(n int) *plans.Entry {
 	return nil
 }
 
-// joinPays compares rows of decoding for n tokens with a step of an entry.
+// joinPays compares rows of decoding for n tokens with a step of an entry. That counts as no longer than a step of
+// decoding with as many rows, which reads the same weights: predictions of narrow prompts are the least exact.
 func (p *prompts) joinPays(n int, own, widest *plans.Entry) bool {
 	beside := float64(n) / float64(widest.Rows) * widest.Predict(0).Seconds()
 	alone := 0.0
@@ -56,7 +57,8 @@ func (p *prompts) joinPays(n int, own, widest *plans.Entry) bool {
 		i := slices.IndexFunc(p.decode, func(e *plans.Entry) bool { return e.Run >= min(left, widest.Run) })
 		alone += p.decode[i].Predict(0).Seconds()
 	}
-	took := own.Predict(0).Seconds()
+	i := slices.IndexFunc(p.decode, func(e *plans.Entry) bool { return e.Rows >= n })
+	took := min(own.Predict(0).Seconds(), p.decode[i].Predict(0).Seconds())
 	return took > 0 && joinGain*beside <= took && alone <= joinLoss*took
 }
 
@@ -96,9 +98,11 @@ func (e *Engine) decodeAll() error {
 		return err
 	}
 	depth := depth(all)
-	entry, _ := e.costs.cover(e.prompts.decode, len(all), depth)
-	if group := all[:min(len(all), entry.Rows)]; e.mayGuide(group) && e.guidePays(entry, group) {
-		return e.guide(entry, group)
+	if e.guides {
+		entry, _ := e.costs.cover(e.prompts.decode, len(all), depth)
+		if group := all[:min(len(all), entry.Rows)]; e.mayGuide(group) && e.guidePays(entry, group) {
+			return e.guide(entry, group)
+		}
 	}
 	full := e.byTurns(all, depth)
 	if full != nil {
@@ -111,7 +115,8 @@ func (e *Engine) decodeAll() error {
 	}
 	group, rows := e.ration(all, depth)
 	for left := total(rows); left > 0; left = total(rows) {
-		if entry = full; full == nil || left > full.Rows {
+		entry := full
+		if full == nil || left > full.Rows {
 			entry, _ = e.costs.cover(e.prompts.decode, left, depth)
 		}
 		step := take(rows, entry.Rows)
@@ -150,7 +155,7 @@ func (e *Engine) ration(all []*seq, depth int) (group []*seq, rows []int) {
 		}
 	}
 	had, room, why := total(rows), min(wanted, e.widest().Rows), ForOrder
-	for e.late(all, had, room, depth) && room > e.widest().Run {
+	for room > e.widest().Run && e.late(all, had, room, depth) {
 		room, why = max(room/2, e.widest().Run), ForTokens
 	}
 	for i, s := range all {
