@@ -21,6 +21,22 @@ func TestTogether(t *testing.T) {
 	if testing.Short() {
 		t.Skip("steps of 512 rows are left to the longer run")
 	}
+	testTogether(t, frontend.Options{Ctx: 640, Slots: 4, KV: ir.F16}, []int{60, 150, 129, 200}, func(e engine.EntryStats) bool { return e.Prompts > e.Steps })
+}
+
+// TestShortTogether: on llvmpipe prompts of up to 8 tokens that come at once share steps of decoding, and have the
+// answers that they have one by one, to the byte.
+func TestShortTogether(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the host has all widths in runtime/engine")
+	}
+	o := frontend.Options{Ctx: 64, Slots: 12, KV: ir.F16, MaxRows: 16}
+	testTogether(t, o, []int{8, 7, 8, 5, 8, 1, 8}, func(e engine.EntryStats) bool { return e.Prompts > 0 && e.Rows > 8*e.Steps })
+}
+
+// testTogether asks for answers to prompts of some lengths on two models on llvmpipe, alone and together, where some
+// entry has steps of which several says that they were shared.
+func testTogether(t *testing.T, o frontend.Options, lengths []int, several func(e engine.EntryStats) bool) {
 	common := synth.Shape{Quant: "Q8_0", Layers: 2, Embd: 64, Vocab: 288, Ctx: 640, RopeBase: 1e4, Heads: 4, KVHeads: 2, HeadDim: 32, Experts: synth.Experts{Count: 4, Used: 2, FF: 32}}
 	windows, delta := common, common
 	windows.Name, windows.Arch, windows.Windows = "windows", "gpt-oss", synth.Windows{Size: 70}
@@ -36,7 +52,7 @@ func TestTogether(t *testing.T) {
 			if err := s.Write(path); err != nil {
 				t.Fatal(err)
 			}
-			plan, exec := openedFile(t, "llvmpipe", path, frontend.Options{Ctx: 640, Slots: 4, KV: ir.F16})
+			plan, exec := openedFile(t, "llvmpipe", path, o)
 			tok, err := text.New(plan.Vocab)
 			if err != nil {
 				t.Fatal(err)
@@ -47,10 +63,10 @@ func TestTogether(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer e.Close()
-				all := make([][]int32, 4)
+				all := make([][]int32, len(lengths))
 				var group errgroup.Group
 				group.SetLimit(together)
-				for i, n := range []int{60, 150, 129, 200} {
+				for i, n := range lengths {
 					var prompt []int32
 					for at := range n {
 						prompt = append(prompt, int32(1+(at*at+at/128*i+i%2)%250))
@@ -73,13 +89,13 @@ func TestTogether(t *testing.T) {
 				return all, e.Stats()
 			}
 			alone, _ := run(1)
-			together, st := run(4)
+			together, st := run(len(lengths))
 			for i := range alone {
 				if !slices.Equal(alone[i], together[i]) {
 					t.Errorf("request %d: %d alone, %d together", i, alone[i], together[i])
 				}
 			}
-			if !slices.ContainsFunc(st.Entries, func(e engine.EntryStats) bool { return e.Prompts > e.Steps }) {
+			if !slices.ContainsFunc(st.Entries, several) {
 				t.Errorf("no step has several prompts: %+v", st.Entries)
 			}
 		})
