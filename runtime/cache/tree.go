@@ -302,11 +302,12 @@ func (t *Tree) Extend(holder int, prompt []int32, now float64) int {
 	next.hold(holder)
 	next.used = now
 	t.holders[holder], t.missed[holder] = next, missed{}
-	if !t.o.Recurrent {
-		next.tell()
-	}
 	return next.pos()
 }
+
+// Left says that prompts can go on at the end of a holder's path, of models without recurrent state: where they see all
+// positions at each end of a piece, with windows where what the window sees is kept.
+func (t *Tree) Left(holder int) { t.holders[holder].tell() }
 
 // At is where a holder's path ends.
 func (t *Tree) At(holder int) int {

@@ -37,6 +37,7 @@ type world struct {
 	found  int // tokens
 	shared int // hits in another holder
 	stored int // tokens of nodes that were made
+	left   map[*node]bool
 	known  map[uint64]known
 	wrong  error // of what the watcher was told
 }
@@ -75,7 +76,7 @@ func (w *world) told(n *node) error {
 	p, ok := w.known[n.id]
 	tokens := make([]int32, len(n.key)/4)
 	copy(bytesOf(tokens), n.key)
-	if want := !w.o.Recurrent || w.useful(n); ok != want || ok && (p.parent != n.parent.id || p.of != contentOf(n.owner, tokens, len(tokens))) {
+	if want := w.left[n] || w.useful(n); ok != want || ok && (p.parent != n.parent.id || p.of != contentOf(n.owner, tokens, len(tokens))) {
 		return fmt.Errorf("the watcher knows %v of a piece at %d, want %v: %+v", ok, n.pos(), want, p)
 	}
 	return w.wrong
@@ -105,7 +106,7 @@ func newWorld(cuts []int, holders int, recurrent bool, budget int64) *world {
 	for _, c := range cuts {
 		w.o.Costs = append(w.o.Costs, float64(c)*1e-3)
 	}
-	w.o.Watch = w
+	w.o.Watch, w.left = w, map[*node]bool{}
 	w.t, w.rows, w.lost = New(w.o), make([][]content, holders), make([][]bool, holders)
 	for i := range w.lost {
 		w.lost[i] = make([]bool, len(cuts))
@@ -167,6 +168,12 @@ func (w *world) read(holder int, owner string, prompt []int32, end int) error {
 			}
 			if w.t.Stats().Nodes > before {
 				w.stored += w.o.Cuts[i] - w.o.Cuts[i-1]
+			}
+			if !w.o.Recurrent && len(prompt)%2 == i%2 {
+				w.t.Left(holder)
+				for n := w.t.holders[holder]; n.parent != nil; n = n.parent {
+					w.left[n] = true
+				}
 			}
 		}
 	}
@@ -250,7 +257,7 @@ func (w *world) check() error {
 			return err
 		}
 	}
-	if have := len(w.known) - 1; have > nodes || !w.o.Recurrent && have != nodes {
+	if have := len(w.known) - 1; have > nodes {
 		return fmt.Errorf("the watcher knows %d pieces of %d", have, nodes)
 	}
 	if len(held) > 0 {

@@ -1,7 +1,7 @@
 package cache
 
-// Watcher is told which pieces prompts can go on behind: of models with recurrent state those that have a state at
-// their end or below. It must return at once.
+// Watcher is told which pieces prompts can go on behind: those that were left at their end or below, of models with
+// recurrent state those that have a state there. It must return at once.
 type Watcher interface {
 	// Cuts says where pieces end, before the first of them: a piece lies between two neighbours.
 	Cuts(cuts []int)

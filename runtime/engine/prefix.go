@@ -202,8 +202,11 @@ func (e *Engine) grow(s *seq, from, pos int) {
 		return
 	}
 	cuts := e.prompts.cutsIn(from, min(pos, e.prompts.shared(len(r.Prompt))))
-	for range cuts {
+	for _, cut := range cuts {
 		e.tree.Extend(l.index, r.Prompt, e.now())
+		if !e.recurrent && e.nextLeft(s, cut-1, cut) == cut {
+			e.tree.Left(l.index)
+		}
 	}
 	if !e.recurrent || len(cuts) == 0 || cuts[len(cuts)-1] != pos || !e.due(s, pos) {
 		return

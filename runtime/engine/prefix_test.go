@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime/cache"
 	"github.com/zincc-dev/zincc/runtime/engine"
 )
 
@@ -233,6 +234,51 @@ func TestPool(t *testing.T) {
 				})
 			}
 			wait.Wait()
+		})
+	}
+}
+
+// announced is what a tree tells.
+type announced struct {
+	mu    sync.Mutex
+	known int // tokens of pieces
+}
+
+func (a *announced) Cuts([]int)     {}
+func (a *announced) Removed(uint64) {}
+func (a *announced) Stored(p cache.Piece) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.known += len(p.Tokens)
+}
+
+// TestAnnounced: pieces of a prompt are announced where others can go on behind them: of models that see all as they are
+// read, of those with windows or a state no sooner than where these are kept.
+func TestAnnounced(t *testing.T) {
+	for _, k := range kinds {
+		bubble(t, func(t *testing.T) {
+			p := kindPlan(2, k.recurrent, k.rings, k.pages)
+			var a announced
+			e, err := engine.New(p, newFake(p), fakeTokenizer(), engine.Options{Watch: &a})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			early, most := 0, 0
+			r := engine.Request{Prompt: prompt(1, 900), Turn: 600, Max: 5, TopLogprobs: -1, IgnoreEOG: true, Reading: func(tokens int) {
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				if most = max(most, a.known); tokens < 512 {
+					early = max(early, a.known)
+				}
+			}}
+			ask(context.Background(), e, r)
+			if all := !k.recurrent && !k.rings; (early > 0) != all {
+				t.Errorf("%s: while it was read %d tokens were announced", k.name, early)
+			}
+			if a.known < 512 || a.known > 900 {
+				t.Errorf("%s: %d tokens are announced in the end, %d while it was read", k.name, a.known, most)
+			}
 		})
 	}
 }

@@ -228,6 +228,9 @@ func (e *Engine) arrive(s *seq) error {
 			e.tree.Keep(l.index, state, e.now())
 		}
 	}
+	if !e.recurrent {
+		e.tree.Left(l.index)
+	}
 	if e.o.ReuseAnswers {
 		e.turned(s, pos)
 	}
