@@ -252,8 +252,8 @@ func (a *announced) Stored(p cache.Piece) {
 	a.known += len(p.Tokens)
 }
 
-// TestAnnounced: pieces of a prompt are announced where others can go on behind them: of models that see all as they are
-// read, of those with windows or a state no sooner than where these are kept.
+// TestAnnounced: pieces of a prompt are announced where others can go on behind them: of models that see all as they
+// are read, of those with windows or a state no sooner than where these are kept.
 func TestAnnounced(t *testing.T) {
 	for _, k := range kinds {
 		bubble(t, func(t *testing.T) {
@@ -268,7 +268,7 @@ func TestAnnounced(t *testing.T) {
 			r := engine.Request{Prompt: prompt(1, 900), Turn: 600, Max: 5, TopLogprobs: -1, IgnoreEOG: true, Reading: func(tokens int) {
 				a.mu.Lock()
 				defer a.mu.Unlock()
-				if most = max(most, a.known); tokens < 512 {
+				if most = max(most, a.known); tokens < 576 {
 					early = max(early, a.known)
 				}
 			}}

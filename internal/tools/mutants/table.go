@@ -238,6 +238,8 @@ var mutants = []mutant{
 		"case !q.cuts && !alike(q.widest) || ", "case !q.cuts || ", "runtime/engine", "TestPiecesOfParts"},
 	{"a prompt has a part beside others that it would take alone", "runtime/engine/prompts.go",
 		"alike(q.widest) && p.several && e.Rows >= p.part", "false", "runtime/engine", "TestPiecesOfParts"},
+	{"pieces of windows are announced as they are read", "runtime/engine/prefix.go",
+		"e.nextLeft(s, cut-1, cut) == cut", "cut > 0", "runtime/engine", "TestAnnounced"},
 	{"prompts that begin alike are read side by side", "runtime/engine/parts.go",
 		"slices.Equal(a[:cut], b[:cut])", "slices.Equal(a, b[:0])", "runtime/engine", "TestSharedAtOnce"},
 	{"steps with parts go on behind where a state is to be kept", "runtime/engine/parts.go",
