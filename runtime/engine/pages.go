@@ -198,7 +198,7 @@ func (e *Engine) leastMissed() (best *slot) {
 func (e *Engine) empty(l *slot) {
 	l.forget()
 	e.tree.Trim(l.index, 0)
-	l.owner, l.tokens, l.end, l.windows = "", l.tokens[:0], 0, 0
+	l.owner, l.tokens, l.read, l.end, l.windows = "", l.tokens[:0], 0, 0, 0
 	e.pages.Drop(l.index, 0)
 }
 

@@ -142,15 +142,37 @@ func (e *Engine) find(s *seq) error {
 		l.at = h.Pos
 	}
 	l.forget()
+	from := rows.Pos
+	if to == 0 && rows.Holder == l.index {
+		from = e.between(l, r, from)
+	}
 	e.tree.Begin(l.index, r.Owner, rows, e.now())
-	l.owner, l.tokens = r.Owner, append(l.tokens[:0], r.Prompt[:rows.Pos]...)
+	l.owner, l.tokens, l.read = r.Owner, append(l.tokens[:0], r.Prompt[:from]...), from
 	if rows.Pos == 0 {
 		l.end, l.windows = 0, 0
 	}
 	e.headFor(s, to)
-	e.cached(s, h.Pos)
+	e.cached(s, max(h.Pos, from))
 	s.exact, s.parts, s.forks, l.places[1] = true, h.Known, h.Forks(), h.Known
 	return nil
+}
+
+// between is where a prompt goes on in its own slot, which holds it up to the cut at pos and beyond: rows up to the next
+// cut are there as prompts write them, but of the last grain of the one before. So a turn reads less again than where
+// others hold it. Models with recurrent state go on only where a state is.
+func (e *Engine) between(l *slot, r *Request, pos int) int {
+	if e.recurrent || e.o.ReuseAnswers {
+		return pos
+	}
+	n := len(r.Prompt)
+	same := pos
+	for end := min(l.read, len(l.tokens), e.prompts.shared(n), n-1); same < end && l.tokens[same] == r.Prompt[same]; {
+		same++
+	}
+	if at := e.prompts.goOn(pos, same); e.sound(l.index, at) {
+		return at
+	}
+	return pos
 }
 
 // goOn starts a sequence behind the first n tokens of its own slot, which need not be as a prompt writes them.
@@ -163,7 +185,7 @@ func (e *Engine) goOn(s *seq, n int, exact bool) error {
 		}
 		l.at = n
 	}
-	l.tokens = l.tokens[:n]
+	l.tokens, l.read = l.tokens[:n], min(l.read, n)
 	if l.turn > n {
 		l.forget()
 	}

@@ -17,6 +17,7 @@ type prompts struct {
 	decode  []*plans.Entry // by rows
 	alike   []*plans.Entry // those that are, by rows
 	part    int            // steps of these end a run of a prompt at a multiple of it, or where the prompt ends
+	grain   int            // of all of these: their steps begin at a multiple of it
 	least   int            // rows of these that a step has time for wherever they serve
 	several bool           // they take runs of several prompts
 	joins   int            // how many tokens that are left of a prompt are read in rounds of decoding, at most
@@ -117,12 +118,13 @@ func newPrompts(plan *plans.Plan, itl time.Duration) (*prompts, error) {
 
 // setPart sets the rows of a part, also of entries that are alike and have none.
 func (p *prompts) setPart() error {
-	p.part, p.several = 1, true
+	p.part, p.grain, p.several = 1, 1, true
 	for _, e := range p.alike {
 		p.part, p.several = lcm(p.part, cmp.Or(e.Part, e.Grain)), p.several && e.Part > 0
 		if least := p.alike[0]; p.part > least.Rows { // at once: more of them could overflow
 			return fmt.Errorf("entry %s has fewer rows than a part, which has %d", least.Name, p.part)
 		}
+		p.grain = lcm(p.grain, e.Grain) // which divides a part
 	}
 	if len(p.alike) > 0 {
 		p.least = min((cell+p.part-1)/p.part*p.part, p.alike[0].Rows)
@@ -209,6 +211,20 @@ func (p *prompts) shared(n int) int {
 		return q.begin
 	}
 	return n
+}
+
+// goOn is the last position between the cut at pos and the next one where a prompt can go on of which so many tokens are
+// there, written as it writes them; pos if there is none.
+func (p *prompts) goOn(pos, tokens int) int {
+	q := &p.pieces[p.pieceAt(pos)]
+	grain := q.widest.Grain
+	if alike(q.widest) {
+		grain = p.grain
+	}
+	if !q.cuts {
+		return pos
+	}
+	return max(pos, min(tokens, p.cutsIn(pos, q.end)[0]-1)/grain*grain)
 }
 
 // last is the last cut where a prompt of n tokens can go on. Some token is left to compute.

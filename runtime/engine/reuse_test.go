@@ -66,8 +66,8 @@ func TestNextTurn(t *testing.T) {
 	}
 }
 
-// TestTurnWithinPiece: where steps of prompts are wide, a further turn computes no more than 128 tokens of what was
-// read before, in one step with what is new, even into the next piece; and no more than a piece where the prompt before
+// TestTurnWithinPiece: where steps of prompts are wide, a further turn computes no more than a grain of what was read
+// before, in one step with what is new, even into the next piece; and no more than a piece where the prompt before
 // ended with a narrow step. Answers are those without a cache, of slots, pages and rings.
 func TestTurnWithinPiece(t *testing.T) {
 	for _, k := range kinds {
@@ -84,7 +84,7 @@ func TestTurnWithinPiece(t *testing.T) {
 			}
 			defer e.Close()
 			for kind, c := range []struct{ first, next, found, steps int }{
-				{200, 250, 128, 1}, {250, 375, 128, 1}, {250, 300, 128, 2}, {300, 400, 256, 1}, {500, 800, 384, 3}, {500, 700, 384, 2}, {460, 512, 384, 1}, {385, 386, 384, 1},
+				{200, 250, 192, 1}, {250, 375, 224, 1}, {250, 300, 224, 2}, {300, 400, 256, 1}, {500, 800, 480, 3}, {500, 700, 480, 1}, {460, 512, 448, 1}, {385, 386, 384, 1},
 			} {
 				r := engine.Request{Prompt: prompt(kind, c.first), Max: 1, TopLogprobs: -1, IgnoreEOG: true}
 				ask(context.Background(), e, r)

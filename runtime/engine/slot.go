@@ -11,6 +11,7 @@ type slot struct {
 	seq      *seq     // nil: idle
 	owner    string   // of the request that wrote it
 	tokens   []int32  // those at positions 0, 1, ...
+	read     int      // how many of them were written as prompts that go on behind write them, at most
 	end      int      // how far it was written, at most
 	at       int      // where the slot's own recurrent state is, or nowhere
 	windows  int      // caches of a window do not hold all that a row before it sees

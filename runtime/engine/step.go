@@ -117,6 +117,7 @@ func (e *Engine) fed(s *seq, n int) {
 	l.tokens = append(l.tokens, s.req.Prompt[from:pos]...)
 	l.at, l.end = pos, max(l.end, pos)
 	if s.exact {
+		l.read = min(pos, e.prompts.shared(len(s.req.Prompt)))
 		e.grow(s, from, pos)
 	}
 	if e.o.ReuseAnswers {
