@@ -18,8 +18,9 @@
 // prompts: they give them the same bits. So which one does, and how many rows a step has, depends on load and time.
 //
 // Models with recurrent state go on only where a state is kept, and steps end there: at the last cut within
-// Request.Turn, where a second prompt parts from a first, and 4,096 positions behind the last one. Models whose layers see a window, with caches in pages, go on
-// where a slot still has the pages that the next row sees: where its prompt ended, and where that parted from others.
+// Request.Turn, where a second prompt parts from a first, and 4,096 positions behind the last one. Models whose layers
+// see a window, with caches in pages, go on where a slot still has the pages that the next row sees: where its prompt
+// ended, and where that parted from others.
 //
 // So a request with a seed has one answer. All this holds for one plan, device and driver, and one bound ITL.
 //

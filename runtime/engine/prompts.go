@@ -189,8 +189,8 @@ func (p *prompts) cutsIn(after, to int) []int {
 	return p.cuts[first:max(first, sort.SearchInts(p.cuts, to+1))]
 }
 
-// apart is how far a cut is at least from a recurrent state before it for steps to end there only to keep another one: a
-// step more takes about as long as the rows of the piece's entry do beside what the step takes anyhow. Where a piece
+// apart is how far a cut is at least from a recurrent state before it for steps to end there only to keep another one:
+// a step more takes about as long as the rows of the piece's entry do beside what the step takes anyhow. Where a piece
 // has no cuts within, steps end at its end in any case.
 func (p *prompts) apart(cut int) int {
 	if q := &p.pieces[p.pieceAt(cut-1)]; q.cuts {

@@ -12,8 +12,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/engine"
 )
 
-// withCuts has a plan's prompts read by steps of 256 rows, in which there are cuts every 128: with parts by one of 1,024,
-// too, that is alike.
+// withCuts has a plan's prompts read by steps of 256 rows, in which there are cuts every 128: with parts by one of
+// 1,024, too, that is alike.
 func withCuts(p *plans.Plan, parts bool) *plans.Plan {
 	e := &p.Entries[len(p.Entries)-1]
 	if !parts {

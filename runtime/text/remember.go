@@ -11,8 +11,8 @@ import (
 
 // Remember returns a context with which tokenizers remember the tokens of long texts, each of those between two special
 // tokens: a conversation comes again with a little more behind it, and most of its messages were encoded before. Of a
-// text that begins as a longer one did, such as a conversation whose template has no special tokens, only what is behind
-// that is encoded. How long encoding takes tells an owner nothing of what others have sent.
+// text that begins as a longer one did, such as a conversation whose template has no special tokens, only what is
+// behind that is encoded. How long encoding takes tells an owner nothing of what others have sent.
 func Remember(ctx context.Context, owner string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, owner)
 }
