@@ -213,8 +213,8 @@ func (p *prompts) shared(n int) int {
 	return n
 }
 
-// goOn is the last position between the cut at pos and the next one where a prompt can go on of which so many tokens are
-// there, written as it writes them; pos if there is none.
+// goOn is the last position between the cut at pos and the next one where a prompt can go on of which so many tokens
+// are there, written as it writes them; pos if there is none.
 func (p *prompts) goOn(pos, tokens int) int {
 	q := &p.pieces[p.pieceAt(pos)]
 	grain := q.widest.Grain
