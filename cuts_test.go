@@ -16,8 +16,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
-// TestTurnsReadLittle: further turns of a conversation find all but a grain, at most, of what was read before, where the
-// prompt before ended within a wide step, and also where a step goes on from one piece of a prompt into the next. A
+// TestTurnsReadLittle: further turns of a conversation find all but a grain, at most, of what was read before, where
+// the prompt before ended within a wide step, and also where a step goes on from one piece of a prompt into the next. A
 // prompt that ends with a narrow step finds all before that. A model with recurrent state finds what is before a turn
 // as long as a step, and a second prompt that parts from others where the first one did. They have the tokens and the
 // probabilities that they have in an engine which has read nothing, to the bit.

@@ -157,9 +157,9 @@ func (e *Engine) find(s *seq) error {
 	return nil
 }
 
-// between is where a prompt goes on in its own slot, which holds it up to the cut at pos and beyond: rows up to the next
-// cut are there as prompts write them, but of the last grain of the one before. So a turn reads less again than where
-// others hold it. Models with recurrent state go on only where a state is.
+// between is where a prompt goes on in its own slot, which holds it up to the cut at pos and beyond: rows up to the
+// next cut are there as prompts write them, but of the last grain of the one before. So a turn reads less again than
+// where others hold it. Models with recurrent state go on only where a state is.
 func (e *Engine) between(l *slot, r *Request, pos int) int {
 	if e.recurrent || e.o.ReuseAnswers {
 		return pos

@@ -3,6 +3,7 @@ package exec
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/runtime"
@@ -11,7 +12,7 @@ import (
 
 // ReadSpans copies spans to the host's memory.
 func (x *Executor) ReadSpans(ctx context.Context, spans []plans.Span, to []byte) error {
-	return x.stageSpans(ctx, spans, to, driver.Readback, place.to, func(host, staged []byte) { copy(host, staged) })
+	return x.stageSpans(ctx, spans, to, driver.Readback, place.to, func(host, staged []byte) { copyWide(host, staged) })
 }
 
 // ReadState copies bytes of a state, from one on, to the host's memory.
@@ -23,12 +24,12 @@ func (x *Executor) ReadState(ctx context.Context, saved runtime.State, from int6
 	if n := int64(len(to)); from < 0 || n > s.Bytes()-from {
 		return fmt.Errorf("%d bytes from %d on of a state of %d", n, from, s.Bytes())
 	}
-	return x.stage(ctx, []place{{buf: s.memory, at: from, bytes: int64(len(to))}}, to, driver.Readback, place.to, func(host, staged []byte) { copy(host, staged) })
+	return x.stage(ctx, []place{{buf: s.memory, at: from, bytes: int64(len(to))}}, to, driver.Readback, place.to, func(host, staged []byte) { copyWide(host, staged) })
 }
 
 // WriteSpans copies the host's memory to spans.
 func (x *Executor) WriteSpans(ctx context.Context, spans []plans.Span, from []byte) error {
-	return x.stageSpans(ctx, spans, from, driver.Upload, place.from, func(host, staged []byte) { copy(staged, host) })
+	return x.stageSpans(ctx, spans, from, driver.Upload, place.from, func(host, staged []byte) { copyWide(staged, host) })
 }
 
 // stageSpans copies spans through memory of a kind that both sees. way is the device's part of it, move the host's.
@@ -90,6 +91,24 @@ func (x *Executor) stage(ctx context.Context, places []place, host []byte, kind 
 		return flush()
 	}
 	return nil
+}
+
+// copyPart is how many bytes are worth a processor of their own, which alone copies less than a bus takes.
+const copyPart = 512 << 10
+
+// copyWide is copy by several processors.
+func copyWide(to, from []byte) {
+	var left sync.WaitGroup
+	n := min(len(to), len(from))
+	to, from = to[:n], from[:n]
+	each := max(copyPart, (len(from)+mostFillers-1)/mostFillers)
+	for len(from) > each {
+		a, b := to[:each], from[:each]
+		left.Go(func() { copy(a, b) })
+		to, from = to[each:], from[each:]
+	}
+	copy(to, from)
+	left.Wait()
 }
 
 // staging is memory of a kind through which spans go. It is made once: a driver takes milliseconds for that.

@@ -267,3 +267,19 @@ func TestCopy(t *testing.T) {
 		t.Error("something else was copied")
 	}
 }
+
+// TestCopyWide: what several processors copy is all there, and nothing behind it is touched.
+func TestCopyWide(t *testing.T) {
+	for _, n := range []int{0, 1, copyPart, copyPart + 1, 3*copyPart - 1, mostFillers*copyPart + 17} {
+		from, to := make([]byte, n), bytes.Repeat([]byte{7}, n+1)
+		for i := range from {
+			from[i] = byte(i % 251)
+		}
+		if copyWide(to, from); !bytes.Equal(to[:n], from) || to[n] != 7 {
+			t.Errorf("%d bytes are copied otherwise", n)
+		}
+		if copyWide(to[:n/2], from[n/3:]); !bytes.Equal(to[:n/2], from[n/3:][:n/2]) || !bytes.Equal(to[n/2:n], from[n/2:]) {
+			t.Errorf("%d of %d bytes are copied otherwise", n/2, n)
+		}
+	}
+}
