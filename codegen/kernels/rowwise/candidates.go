@@ -1,9 +1,11 @@
 package rowwise
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
+	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
@@ -13,8 +15,8 @@ import (
 const (
 	// candidateLanes is the most of a workgroup.
 	candidateLanes = 256
-	// candidatesAhead is the tokens of a lane that wait for nothing. Of 151,936 a lane has 19.
-	candidatesAhead = 4
+	// candidatesAhead is the most accesses of a lane that wait for nothing. To 151,936 tokens it has 5.
+	candidatesAhead = 5
 )
 
 // CandidatesCandidates offers a workgroup for each part of a row of logits.
@@ -23,31 +25,48 @@ func CandidatesCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 	if !ok {
 		return nil
 	}
-	k := &candidatesKernel{op: op, rows: rows}
-	c := site.Candidate{Kernel: "candidates" + rows.Key(), Grid: [3]int{ir.CandidateParts, rows.Max, 1},
+	k := &candidatesKernel{op: op, rows: rows, vec: site.Widest(int(op.Args[0].Type.Last()))}
+	k.arrange(s.Target)
+	c := site.Candidate{Kernel: k.key(), Grid: [3]int{ir.CandidateParts, rows.Max, 1},
 		Work:  site.Work{Items: site.CeilDiv(int(op.Args[0].Type.Last()), ir.CandidateParts)},
 		Cover: []plans.Cover{{Arg: "y", Dims: []int{rows.Max, ir.CandidateParts, ir.CandidateWords}, Tile: []int{1, 1, ir.CandidateWords}, Axis: []int{1, 0, -1}}}}
-	return []site.Candidate{site.Implement(c, "candidates", func(sig *site.Signature) func(b *kernel.Builder) { return k.kernel(sig, k.size(s.Target)) })}
+	return []site.Candidate{site.Implement(c, "candidates", k.kernel)}
 }
 
 type candidatesKernel struct {
-	op   *ir.Op
-	rows site.Extent
+	op    *ir.Op
+	rows  site.Extent
+	vec   int  // logits of one access
+	size  int  // lanes of a workgroup
+	ahead int  // accesses of a lane that wait for nothing
+	few   bool // a subgroup has a lane for each subgroup of the workgroup
 }
 
-// size is the lanes of a workgroup, those of whole runs.
-func (k *candidatesKernel) size(t *target.Target) int {
-	return max(1, min(t.Workgroup, candidateLanes)/ir.CandidateRun) * ir.CandidateRun
+// arrange sets the lanes of a workgroup, which are those of whole runs, and what follows. A lane has about as many
+// accesses in each turn.
+func (k *candidatesKernel) arrange(t *target.Target) {
+	k.size = max(1, min(t.Workgroup, candidateLanes)/ir.CandidateRun) * ir.CandidateRun
+	n := site.CeilDiv(int(k.op.Args[0].Type.Last()), ir.CandidateParts*k.size*k.vec)
+	k.ahead = site.CeilDiv(n, site.CeilDiv(n, candidatesAhead))
+	k.few = k.size <= t.Wave*t.Wave
 }
 
-func (k *candidatesKernel) kernel(s *site.Signature, size int) func(b *kernel.Builder) {
+func (k *candidatesKernel) key() string {
+	key := fmt.Sprintf("candidates v=%d/%d", k.vec, k.ahead)
+	if k.few {
+		key += " few"
+	}
+	return key + k.rows.Key()
+}
+
+func (k *candidatesKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	extent := k.rows.Declare(s)
 	x, y := s.Read("x", k.op.Args[0]), s.Write("y", k.op.Result)
 	vocab := s.U32("vocab", int(k.op.Args[0].Type.Last()), 32000, "logits of a row")
-	lanes := s.U32("workgroup", size, candidateLanes, "lanes")
+	lanes := s.U32("workgroup", k.size, candidateLanes, "lanes")
 	return func(b *kernel.Builder) {
 		b.Workgroup(lanes)
-		r := &candidatesRun{b: b, x: x, y: y, vocab: vocab, size: lanes, part: b.WorkgroupID(0), row: b.WorkgroupID(1)}
+		r := &candidatesRun{candidatesKernel: k, b: b, x: x, y: y, vocab: vocab, lanes: lanes, part: b.WorkgroupID(0), row: b.WorkgroupID(1)}
 		r.keys, r.ids = b.Shared(kernel.U32, b.Mul(lanes, 2)), b.Shared(kernel.U32, b.Mul(lanes, 2))
 		rows := extent.Load(b)
 		b.ReturnIf(b.Ge(r.row, rows))
@@ -57,11 +76,12 @@ func (k *candidatesKernel) kernel(s *site.Signature, size int) func(b *kernel.Bu
 
 // candidatesRun is the kernel while it is built.
 type candidatesRun struct {
-	b                      *kernel.Builder
-	x, y                   *kernel.Buffer
-	vocab, size, part, row kernel.Value
-	keys, ids              *kernel.Array // of the subgroups, in every other round in the second half
-	first, second          candidate     // of the lane, those that it has left
+	*candidatesKernel
+	b                       *kernel.Builder
+	x, y                    *kernel.Buffer
+	vocab, lanes, part, row kernel.Value
+	keys, ids               *kernel.Array // of the subgroups, in every other round in the second half
+	first, second           candidate     // of the lane, those that it has left
 }
 
 // nothing is behind all keys, leastKey that of -Inf.
@@ -82,7 +102,7 @@ func (r *candidatesRun) run() {
 	ours := newCandidate(b)
 	ours.set(r.among(r.first.key.Get(), r.first.id.Get()))
 	b.ForRolled(0, ir.CandidateKeep, 1, func(n kernel.Value) {
-		k, i := r.best(ours, b.Mul(b.And(n, 1), r.size))
+		k, i := r.best(ours, b.Mul(b.And(n, 1), r.lanes))
 		some := b.Lt(k, b.U32(leastKey))
 		bits := b.Select(some, r.key(k), b.U32(leastKey)) // the key of a key is the bits, and those of -Inf are its key
 		top.Set(b.Select(b.Eq(n, 0), b.Bitcast(kernel.F32, bits), top.Get()))
@@ -159,16 +179,20 @@ func (r *candidatesRun) each(f func(id, x, there kernel.Value)) {
 	mine := b.Div(b.Add(b.Sub(runs, r.part), ir.CandidateParts-1), ir.CandidateParts) // of these
 	mine = b.Select(b.Lt(r.part, runs), mine, b.U32(0))
 	from := b.Mul(r.row, r.vocab)
-	b.For(b.LocalID(), b.Mul(mine, ir.CandidateRun), b.Mul(r.size, candidatesAhead), func(at kernel.Value) {
-		first := b.Add(b.Mul(b.Add(b.Mul(b.Div(at, ir.CandidateRun), ir.CandidateParts), r.part), ir.CandidateRun), b.Mod(at, ir.CandidateRun))
-		var id, x, there [candidatesAhead]kernel.Value
+	each := ir.CandidateRun / r.vec // accesses of a run
+	b.For(b.LocalID(), b.Mul(mine, each), b.Mul(r.lanes, r.ahead), func(at kernel.Value) {
+		first := b.Add(b.Mul(b.Add(b.Mul(b.Div(at, each), ir.CandidateParts), r.part), ir.CandidateRun), b.Mul(b.Mod(at, each), r.vec))
+		id, there, x := make([]kernel.Value, r.ahead), make([]kernel.Value, r.ahead), make([][]kernel.Value, r.ahead)
 		for j := range x {
-			id[j] = b.Add(first, b.Mul(r.size, j*ir.CandidateParts))
+			id[j] = b.Add(first, b.Mul(r.lanes, j*r.vec*ir.CandidateParts))
 			there[j] = b.Lt(id[j], r.vocab)
-			x[j] = r.x.Load(kernel.F32, b.Add(from, b.Min(id[j], b.Sub(r.vocab, 1))))
+			at := b.Add(from, b.Min(id[j], b.Sub(r.vocab, r.vec)))
+			x[j] = lane.Elements(b, r.x.Load(kernel.F32.Vec(r.vec), b.Div(at, r.vec)))
 		}
 		for j := range x {
-			f(id[j], x[j], there[j])
+			for i, v := range x[j] {
+				f(b.Add(id[j], i), v, there[j])
+			}
 		}
 	})
 }
@@ -183,8 +207,12 @@ func (r *candidatesRun) best(ours candidate, from kernel.Value) (k, i kernel.Val
 		r.ids.Store(at, ours.id.Get())
 	})
 	b.Barrier()
+	if r.few { // further lanes repeat the last
+		at := b.Add(from, b.Min(b.SubgroupLane(), b.Sub(b.NumSubgroups(), 1)))
+		return r.among(r.keys.Load(at), r.ids.Load(at))
+	}
 	most, at := b.Var(kernel.U32, uint32(nothing)), b.Var(kernel.U32, uint32(nothing))
-	b.ForRolled(b.SubgroupLane(), b.NumSubgroups(), b.Div(r.size, b.NumSubgroups()), func(j kernel.Value) {
+	b.ForRolled(b.SubgroupLane(), b.NumSubgroups(), b.Div(r.lanes, b.NumSubgroups()), func(j kernel.Value) {
 		v, n := r.keys.Load(b.Add(from, j)), r.ids.Load(b.Add(from, j))
 		is := before(b, v, n, most.Get(), at.Get())
 		most.Set(b.Select(is, v, most.Get()))
@@ -210,7 +238,7 @@ func (r *candidatesRun) sums(top kernel.Value) (upper, lower kernel.Value) {
 		l.Set(b.Add(l.Get(), b.And(w, 1<<16-1)))
 	})
 	us, ls := b.SubgroupAdd(u.Get()), b.SubgroupAdd(l.Get())
-	from := b.Mul(r.size, ir.CandidateKeep%2) // as in one round more
+	from := b.Mul(r.lanes, ir.CandidateKeep%2) // as in one round more
 	b.If(b.SubgroupElect(), func() {
 		at := b.Add(from, b.SubgroupID())
 		r.keys.Store(at, us)
