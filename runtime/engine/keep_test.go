@@ -496,6 +496,28 @@ func TestKeptOfReusedAnswers(t *testing.T) {
 	}
 }
 
+// TestKeptBehindCut: a prompt whose next piece is kept goes on from that, not between cuts in its slot.
+func TestKeptBehindCut(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p, o := fakePlan(1, 1024, false), engine.Options{ITL: engine.Unhurried}
+		o.Keeper = newMemoryKeeper(nil)
+		e, err := engine.New(p, newFake(p), fakeTokenizer(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		o.Keeper = nil
+		for i, c := range []struct{ tokens, found int }{{900, 0}, {450, 448}, {950, 896}, {980, 928}} {
+			r := engine.Request{Prompt: prompt(1, c.tokens), Max: 3, TopLogprobs: -1, IgnoreEOG: true}
+			got, want := ask(t.Context(), e, r), alone(p, o, false, r)
+			if got.err != nil || got.text != want.text || got.done.Usage.Cached != c.found {
+				t.Errorf("prompt %d: %d tokens are found, want %d; %q, want %q, %v", i, got.done.Usage.Cached, c.found, got.text, want.text, got.err)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
 // TestRingsOfTails: of rings that come from a tail, and are copied to another slot, nobody goes on before it.
 func TestRingsOfTails(t *testing.T) {
 	for _, k := range kinds[2:] {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/zincc-dev/zincc/ir"
@@ -142,9 +143,10 @@ func (e *Engine) find(s *seq) error {
 		l.at = h.Pos
 	}
 	l.forget()
-	from := rows.Pos
+	from, known := rows.Pos, h.Pos
 	if to == 0 && rows.Holder == l.index {
-		from = e.between(l, r, from)
+		from = e.between(s, from)
+		known = from
 	}
 	e.tree.Begin(l.index, r.Owner, rows, e.now())
 	l.owner, l.tokens, l.read = r.Owner, append(l.tokens[:0], r.Prompt[:from]...), from
@@ -152,18 +154,20 @@ func (e *Engine) find(s *seq) error {
 		l.end, l.windows = 0, 0
 	}
 	e.headFor(s, to)
-	e.cached(s, max(h.Pos, from))
+	e.cached(s, known)
 	s.exact, s.parts, s.forks, l.places[1] = true, h.Known, h.Forks(), h.Known
 	return nil
 }
 
 // between is where a prompt goes on in its own slot, which holds it up to the cut at pos and beyond: rows up to the
 // next cut are there as prompts write them, but of the last grain of the one before. So a turn reads less again than
-// where others hold it. Models with recurrent state go on only where a state is.
-func (e *Engine) between(l *slot, r *Request, pos int) int {
-	if e.recurrent || e.o.ReuseAnswers {
+// where others hold it. Models with recurrent state go on only where a state is, and what is kept begins at a cut.
+func (e *Engine) between(s *seq, pos int) int {
+	i, _ := slices.BinarySearch(e.prompts.cuts, pos)
+	if e.recurrent || e.o.ReuseAnswers || i < len(s.names) && e.kept.Has(s.names[i]) {
 		return pos
 	}
+	l, r := s.slot, s.req
 	n := len(r.Prompt)
 	same := pos
 	for end := min(l.read, len(l.tokens), e.prompts.shared(n), n-1); same < end && l.tokens[same] == r.Prompt[same]; {

@@ -248,6 +248,8 @@ var mutants = []mutant{
 		"m.seen = max(m.seen, i+1)", "m.seen = max(m.seen, i)", "runtime/text", "TestMarks"},
 	{"a text goes on behind what another owner has sent", "runtime/text/remember.go",
 		"r.owner != of.owner || ", "", "runtime/text", "TestRememberBeginnings"},
+	{"a turn goes on between cuts though the next piece is kept", "runtime/engine/prefix.go",
+		"e.kept.Has(s.names[i])", "false", "runtime/engine", "TestKeptBehindCut"},
 	{"a turn goes on within the last grain of the one before", "runtime/engine/prompts.go",
 		"[0]-1)/grain*grain)", "[0]-1+0*grain))", "runtime/engine", "TestTurnWithinPiece"},
 	{"a turn goes on within what a narrow step has read", "runtime/engine/step.go",
