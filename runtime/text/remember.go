@@ -22,7 +22,7 @@ type ownerKey struct{}
 const (
 	leastRemembered = 256      // bytes of a text; to look for a short one is not worth it
 	mostRemembered  = 64 << 20 // bytes of all texts with their tokens
-	mostCompared    = 64       // texts that one may begin alike with
+	mostCompared    = 64       // texts that a new one is compared with, at most
 )
 
 // memory is what a tokenizer remembers. It is safe for several goroutines.
@@ -31,7 +31,12 @@ type memory struct {
 	known map[remembered]*list.Element
 	order list.List // of *recollection, what was used last first
 	bytes int
+	// begins has those with marks by how they begin, those that came last behind.
+	begins map[beginning][]*recollection
 }
+
+// beginning is that of a text with marks, and whose it is.
+type beginning struct{ owner, text string }
 
 // remembered is a text, and what its tokens depend on beside it.
 type remembered struct {
@@ -44,6 +49,9 @@ type recollection struct {
 	ids   []int32
 	marks []mark
 }
+
+// beginning is that of a text of at least markEvery bytes.
+func (r *remembered) beginning() beginning { return beginning{r.owner, r.text[:markEvery]} }
 
 func (r *recollection) size() int { return len(r.owner) + len(r.text) + 4*len(r.ids) }
 
@@ -69,32 +77,51 @@ func (m *memory) keep(of remembered, ids []int32, marks []mark) {
 		return
 	}
 	if m.known == nil {
-		m.known = map[remembered]*list.Element{}
+		m.known, m.begins = map[remembered]*list.Element{}, map[beginning][]*recollection{}
 	}
-	m.known[of] = m.order.PushFront(r)
+	if m.known[of] = m.order.PushFront(r); len(marks) > 0 {
+		m.begins[r.beginning()] = append(m.begins[r.beginning()], r)
+	}
 	for m.bytes += r.size(); m.bytes > mostRemembered; {
 		last := m.order.Remove(m.order.Back()).(*recollection)
 		delete(m.known, last.remembered)
 		m.bytes -= last.size()
+		if len(last.marks) > 0 {
+			m.drop(last)
+		}
+	}
+}
+
+// drop takes a text with marks from those that begin as it does.
+func (m *memory) drop(last *recollection) {
+	b := last.beginning()
+	rest := slices.DeleteFunc(m.begins[b], func(r *recollection) bool { return r == last })
+	if m.begins[b] = rest; len(rest) == 0 {
+		delete(m.begins, b)
 	}
 }
 
 // begin appends the tokens of the beginning of a text, up to the last mark where it can go on behind a text that is
 // known, and returns the marks up to there.
 func (m *memory) begin(ids []int32, of remembered) ([]int32, []mark) {
+	if len(of.text) < markEvery {
+		return ids, nil
+	}
 	var best *recollection
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n, compared := 0, 0
-	for e := m.order.Front(); e != nil && compared < mostCompared; e = e.Next() {
-		r := e.Value.(*recollection)
-		if r.owner != of.owner || len(r.marks) == 0 || r.text[:min(markEvery, len(of.text))] != of.text[:min(markEvery, len(of.text))] {
+	n, most, compared := 0, 0, 0 // most is how many bytes of a text were the same so far
+	for _, r := range slices.Backward(m.begins[of.beginning()]) {
+		if most == len(of.text) || compared == mostCompared {
+			break
+		}
+		if len(r.text) <= most || r.text[most] != of.text[most] {
 			continue
 		}
 		compared++
 		common := alike(r.text, of.text)
-		k := sort.Search(len(r.marks), func(i int) bool { return r.marks[i].seen > common })
-		if best == nil || k > n {
+		most = max(most, common)
+		if k := sort.Search(len(r.marks), func(i int) bool { return r.marks[i].seen > common }); k > n {
 			best, n = r, k
 		}
 	}

@@ -2,6 +2,7 @@ package text
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -158,6 +159,38 @@ func TestRememberBeginnings(t *testing.T) {
 	}
 	if of.owner = "b"; len(first(tok.memory.begin(nil, of))) > 0 {
 		t.Error("an owner goes on with what another has sent")
+	}
+}
+
+// TestRememberConversations: a conversation goes on behind what was known of it, however many others begin alike, as
+// long as its own text is remembered.
+func TestRememberConversations(t *testing.T) {
+	tok := newGopher(t)
+	ctx := Remember(t.Context(), "a")
+	system := strings.Repeat("return x ", 600)
+	talk := func(user int) string { return system + strings.Repeat(fmt.Sprintf("func %d () ", user), 900) }
+	m := &tok.memory
+	encode := func(text string) {
+		want := tok.Encode(text, EncodeOptions{})
+		if got, err := tok.EncodeContext(ctx, text, EncodeOptions{}); err != nil || !slices.Equal(got, want) {
+			t.Fatalf("other tokens, %v", err)
+		}
+	}
+	for user := range 2 * mostCompared {
+		encode(talk(user))
+	}
+	text := talk(0) + "return"
+	if _, marks := m.begin(nil, remembered{owner: "a", text: text}); len(marks) == 0 || len(text)-marks[len(marks)-1].at > 2*markEvery {
+		t.Errorf("of a text of %d bytes that is longer than one before only %d marks are known", len(text), len(marks))
+	}
+	if len(m.begins) != 1 {
+		t.Errorf("texts begin in %d ways, want 1", len(m.begins))
+	}
+	for i := range 16 { // each takes a sixteenth of the room
+		m.keep(remembered{text: fmt.Sprint(i), owner: "b"}, make([]int32, mostRemembered/64), nil)
+	}
+	if n := len(m.begins); n != 0 {
+		t.Errorf("%d beginnings are left of texts that have gone", n)
 	}
 }
 
