@@ -18,20 +18,34 @@ func (b *Builder) Arrivals(slots int) *Arrivals {
 	return s
 }
 
-// Copy starts to copy n elements of the buffer, seen as an array of U32x4, from element j on, to an array of U32x4,
-// from element i on. One lane starts the copy for all. The copy is the slot's next turn: nobody may access these
-// elements of the array until Wait has waited for that turn. A turn begins when Wait has waited for the turn before it.
-func (s *Arrivals) Copy(slot Operand, a *Array, i Operand, m *Buffer, j Operand, n int) {
+// Piece is a part of a copy: N elements of a buffer, seen as an array of U32x4, from element From on, go to an array
+// from element To on, which begins at 16 bytes.
+type Piece struct {
+	Buffer   *Buffer
+	From, To Operand
+	N        int
+}
+
+// Copy starts to copy pieces to an array of vectors of U32. One lane starts the copy for all. The copy is the slot's
+// next turn: nobody may access these elements of the array until Wait has waited for that turn. A turn begins when Wait
+// has waited for the turn before it.
+func (s *Arrivals) Copy(slot Operand, a *Array, pieces ...Piece) {
 	const o = OpBulk
-	b := s.b
-	m.check(o, U32.Vec(4), Read)
-	if a.elem != U32.Vec(4) || n < 1 || n >= 1<<16 {
-		b.fail("%s of %d elements into an array of %v", ops[o].name, n, a.elem)
-		return
+	b, all := s.b, 0
+	for _, p := range pieces {
+		p.Buffer.check(o, U32.Vec(4), Read)
+		all += p.N
+		if a.elem.Elem() != U32 || p.N < 1 || all >= 1<<16 {
+			b.fail("%s of %d elements into an array of %v", ops[o].name, p.N, a.elem)
+			return
+		}
 	}
 	number := func(v int) *Node { return b.constant(U32, uint32(v)).n }
-	b.add(&Node{op: o, imm: uint32(m.index), align: 16, array: a, args: m.at(b.typed(o, j, U32), b.typed(o, i, U32), b.typed(o, slot, U32),
-		number(s.array.index), number(n))})
+	for _, p := range pieces {
+		b.add(&Node{op: o, imm: uint32(p.Buffer.index), align: 16, array: a, args: p.Buffer.at(b.typed(o, p.From, U32), b.typed(o, p.To, U32),
+			b.typed(o, slot, U32), number(s.array.index), number(p.N), number(all))})
+		all = 0
+	}
 }
 
 // Wait waits for the copy of a slot's turn. turn is 0 for the first turn and every other one after it, else 1. After
@@ -54,14 +68,16 @@ func (s *Arrivals) Free(slot, turn Operand) {
 	s.b.add(&Node{op: o, imm: uint32(s.array.index), align: s.slots, args: []*Node{s.b.typed(o, slot, U32), s.b.typed(o, turn, U32)}})
 }
 
-// Bulk describes the copy of an OpBulk.
+// Bulk describes the piece of an OpBulk.
 type Bulk struct {
 	At, Slot *Node // element of the array, slot
 	Arrivals int   // the array of the slots
 	Elements int   // of 16 bytes
+	All      int   // elements of all pieces of the copy, if this is its first one; else 0
 }
 
-// Bulk returns the copy of an OpBulk.
+// Bulk returns the piece of an OpBulk.
 func (n *Node) Bulk() Bulk {
-	return Bulk{At: n.args[1], Slot: n.args[2], Arrivals: int(n.args[3].imm), Elements: int(n.args[4].imm)}
+	number := func(i int) int { return int(n.args[i].imm) }
+	return Bulk{At: n.args[1], Slot: n.args[2], Arrivals: number(3), Elements: number(4), All: number(5)}
 }

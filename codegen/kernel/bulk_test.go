@@ -27,7 +27,9 @@ func bulk(without string) (*kernel.Func, error) {
 				if without != "free" {
 					arrivals.Free(slot, turn)
 				}
-				arrivals.Copy(slot, vectors, b.Mul(slot, size), x, b.Mul(round, size), size)
+				to, from := b.Mul(slot, size), b.Mul(round, size)
+				arrivals.Copy(slot, vectors, kernel.Piece{Buffer: x, From: from, To: to, N: size / 4},
+					kernel.Piece{Buffer: x, From: b.Add(from, size/4), To: b.Add(to, size/4), N: size - size/4})
 			})
 		}
 		for i := range slots {

@@ -54,7 +54,7 @@ func (m *Buffer) at(args ...*Node) []*Node {
 }
 
 // bufferOperands are those of an access to an argument of its own.
-var bufferOperands = map[Op]int{OpLoad: 1, OpStore: 2, OpLoad16: 1, OpStore16: 2, OpAtomicAdd: 2, OpPrefetch: 1, OpBulk: 5, OpCopy: 2}
+var bufferOperands = map[Op]int{OpLoad: 1, OpStore: 2, OpLoad16: 1, OpStore16: 2, OpAtomicAdd: 2, OpPrefetch: 1, OpBulk: 6, OpCopy: 2}
 
 // through returns the address that a buffer access goes through, nil if it is the argument's.
 func (n *Node) through() *Node {

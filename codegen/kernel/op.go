@@ -85,7 +85,7 @@ const (
 	OpSharedSet   // index, element, value
 	OpSharedAdd   // index, value
 	OpTable       // index; imm: the table
-	OpBulk        // index in the buffer, in the array, slot; two constants; see Node.Bulk
+	OpBulk        // index in the buffer, in the array, slot; three constants; see Node.Bulk
 	OpArrivals    // imm: the array of slots, align: how many they are
 	OpArrived     // slot, turn; imm: the array of slots
 	OpDone        // slot; imm: the array of slots, align: how many they are

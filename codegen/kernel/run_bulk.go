@@ -1,6 +1,9 @@
 package kernel
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // Copies in Run arrive when they are waited for. Until then nothing of use is where they go.
 
@@ -10,7 +13,7 @@ type arrivals map[int][]slot
 type slot struct {
 	ended uint32
 	begun []copied
-	last  *copied         // what has arrived last
+	last  []copied        // what has arrived last
 	done  map[int32]int32 // when subgroups were done with it
 	freed uint32          // how often all were
 }
@@ -38,7 +41,7 @@ func (m *machine) bulk(n *Node, active []bool) {
 			arg = int(m.value(through)[2*l])
 		}
 		data, at, size := m.args[arg], 16*int(from[l]), 16*what.Elements
-		c := copied{array: n.array.index, at: 4 * int(to[l]), words: make([]uint32, size/4)}
+		c := copied{array: n.array.index, at: n.array.elem.Lanes() * int(to[l]), words: make([]uint32, size/4)}
 		switch {
 		case s == nil:
 			return
@@ -46,9 +49,12 @@ func (m *machine) bulk(n *Node, active []bool) {
 			m.fail(n, "lane %d: bytes %d to %d of argument %q, which has %d", l, at, at+size, m.f.Args[arg].Name, len(data))
 			return
 		case c.at+size/4 > len(m.shared[c.array]):
-			m.fail(n, "lane %d: elements %d to %d of an array of %d", l, c.at/4, c.at/4+what.Elements, len(m.shared[c.array])/4)
+			m.fail(n, "lane %d: words %d to %d of an array of %d", l, c.at, c.at+size/4, len(m.shared[c.array]))
 			return
-		case len(s.begun) > 0:
+		case c.at%4 > 0:
+			m.fail(n, "lane %d: 16 bytes to word %d", l, c.at)
+			return
+		case what.All > 0 && len(s.begun) > 0:
 			m.fail(n, "lane %d: slot %d has a copy that was not waited for", l, slots[l])
 			return
 		}
@@ -82,17 +88,16 @@ func (m *machine) arrive(n *Node, active []bool) {
 		m.fail(n, "slot %d: nothing will arrive", slots[0])
 		return
 	}
-	for i, c := range s.begun {
-		s.last, s.done = &s.begun[i], map[int32]int32{}
+	for _, c := range s.begun {
 		copy(m.shared[c.array][c.at:], c.words)
 		clear(m.races.shared[c.array].of(c.at, len(c.words))) // all have waited
 	}
-	s.begun, s.ended = nil, s.ended+1
+	s.last, s.begun, s.done, s.ended = s.begun, nil, map[int32]int32{}, s.ended+1
 }
 
 // within reports whether words of an array are of what the slot's last copy has brought.
 func (s *slot) within(array, at, words int) bool {
-	return s.last != nil && s.last.array == array && at < s.last.at+len(s.last.words) && s.last.at < at+words
+	return slices.ContainsFunc(s.last, func(c copied) bool { return c.array == array && at < c.at+len(c.words) && c.at < at+words })
 }
 
 // done notes subgroups that are done with a slot.
@@ -131,16 +136,27 @@ func (m *machine) free(n *Node, active []bool) {
 		case s.freed&1 != turns[l]&1:
 			m.fail(n, "slot %d: not all subgroups will be done", slots[l])
 		case s.last != nil && s.freed == s.ended:
-			cells := m.races.shared[s.last.array].of(s.last.at, len(s.last.words))
-			for i := range cells {
-				for _, v := range []visit{cells[i].write, cells[i].read, cells[i].near, cells[i].far} {
-					if v.time >= m.races.start && v.time > s.done[m.races.subgroup(v.lane)] {
-						m.fail(n, "slot %d: %s was done with it", slots[l], m.describe(v))
-						return
-					}
+			for _, c := range s.last {
+				if v := m.afterDone(s, c); v != nil {
+					m.fail(n, "slot %d: %s was done with it", slots[l], m.describe(*v))
+					return
 				}
 			}
-			clear(cells)
 		}
 	}
+}
+
+// afterDone returns an access of what a slot has brought by a subgroup that was done with it; else it is forgotten who
+// accessed it.
+func (m *machine) afterDone(s *slot, c copied) *visit {
+	cells := m.races.shared[c.array].of(c.at, len(c.words))
+	for i := range cells {
+		for _, v := range []visit{cells[i].write, cells[i].read, cells[i].near, cells[i].far} {
+			if v.time >= m.races.start && v.time > s.done[m.races.subgroup(v.lane)] {
+				return &v
+			}
+		}
+	}
+	clear(cells)
+	return nil
 }

@@ -28,9 +28,11 @@ func (l *lowering) arrivals(n *kernel.Node) {
 func (l *lowering) bulk(n *kernel.Node) {
 	c := n.Bulk()
 	from, to, slot := l.place(n), l.shared(n.Array(), l.scalar(c.At)), l.shared(c.Arrivals, l.scalar(c.Slot))
-	bytes := 16 * c.Elements
-	l.do("mbarrier.arrive.expect_tx.shared.b64 _, [%s], %d", slot, bytes)
-	l.do("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], %s, %d, [%s]", to, from, bytes, slot)
+	const size = 16
+	if c.All > 0 {
+		l.do("mbarrier.arrive.expect_tx.shared.b64 _, [%s], %d", slot, size*c.All)
+	}
+	l.do("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], %s, %d, [%s]", to, from, size*c.Elements, slot)
 }
 
 func (l *lowering) arrived(n *kernel.Node) {

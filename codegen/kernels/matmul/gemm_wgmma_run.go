@@ -55,7 +55,7 @@ func (x *groupedX) copy(n kernel.Value) {
 	b.If(b.And(b.Eq(b.LocalID(), 0), b.Lt(n, b.Mul(x.blocksOf(), weight.FragmentIterations))), func() {
 		slot, turn := x.slot(n)
 		x.arrivals.Free(slot, turn)
-		x.arrivals.Copy(slot, x.shared, b.Mul(slot, groupedChunk), x.a.x, b.Mul(b.Add(x.from, n), groupedChunk), groupedChunk)
+		x.arrivals.Copy(slot, x.shared, kernel.Piece{Buffer: x.a.x, From: b.Mul(b.Add(x.from, n), groupedChunk), To: b.Mul(slot, groupedChunk), N: groupedChunk})
 	})
 }
 
