@@ -12,8 +12,8 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels"
 )
 
-// mostSpilled is the bytes that lanes may lack registers for: addresses that are used once.
-const mostSpilled = 16
+// mostSpilled is the bytes that lanes may lack registers for: values that are used once.
+const mostSpilled = 48
 
 // Assembled holds that NVIDIA's assembler takes a candidate's module, that all but little fits into registers, and that
 // products are made while lanes go on.

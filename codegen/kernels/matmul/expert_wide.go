@@ -25,8 +25,10 @@ type expertWide struct {
 	experts        int
 	writesIDs      bool
 	turns          int    // tiles of a subgroup, one after the other
+	batch          int    // tiles of a subgroup whose sums wait in shared memory
 	stages         int    // blocks in a subgroup's staging buffer, 0 if weights come to registers
 	bytes          bool   // products are of bytes: see workers
+	bulk           bool   // weights come by whole rows: see byteRing
 	workers        [2]int // workgroups on axes 0 and 1, if products are of bytes
 }
 
@@ -38,7 +40,7 @@ const (
 	wideGroups, wideMost = 8, 32
 	// wideRoom is the lanes of a unit that registers suffice for.
 	wideRoom = 512
-	// wideBatch is the tiles of a subgroup whose sums wait in shared memory.
+	// wideBatch is the tiles of a subgroup whose sums wait in shared memory, where x is in f16.
 	wideBatch = 4
 	// wideStages is the blocks in a subgroup's staging buffer: with more, no tile comes earlier (docs/lab/experts.md).
 	wideStages = 2
@@ -51,11 +53,11 @@ func ExpertWideCandidates(s *site.Site, g *Group) []site.Candidate {
 	if k == nil {
 		return nil
 	}
+	if k.bytes {
+		return []site.Candidate{k.candidate()}
+	}
 	var list []site.Candidate
 	for _, k.turns = range wideTurns {
-		if k.bytes {
-			return []site.Candidate{k.candidate()}
-		}
 		if len(list) == 0 || k.parts() > 1 {
 			list = append(list, k.candidate())
 		}
@@ -73,7 +75,7 @@ func expertWideAt(s *site.Site, g *expertGroup) *expertWide {
 		!s.Target.Fragments || s.Target.Wave != fragment.Lanes || !s.Target.BoundsRegisters() || g.k%fixedBlock != 0 {
 		return nil
 	}
-	k := &expertWide{expertGroup: g, writesIDs: g.top != nil && slices.Contains(s.Outputs, g.ids)}
+	k := &expertWide{expertGroup: g, batch: wideBatch, writesIDs: g.top != nil && slices.Contains(s.Outputs, g.ids)}
 	for _, p := range g.projects {
 		of := &k.shared
 		if p.slots > 0 {
@@ -136,7 +138,7 @@ func (k *expertWide) blocks() int { return k.k / fixedBlock }
 
 // fixed is what expert_wide has of gemm_fixed.
 func (k *expertWide) fixed() gemmFixed {
-	return gemmFixed{linearGroup: k.linearGroup, fixedTile: fixedTile{groups: k.groups(), splits: 1, series: []int{1}, stages: k.stages}}
+	return gemmFixed{linearGroup: k.linearGroup, direct: k.bytes, fixedTile: fixedTile{groups: k.groups(), splits: 1, series: []int{1}, stages: k.stages}}
 }
 
 // parts is how many workgroups share the outputs of an expert.
@@ -160,14 +162,14 @@ func (k *expertWide) sharedTiles() int {
 func (k *expertWide) tileSums() int { return k.blocks()*fixedSums + fixedSums/8 }
 
 // sumsSize is the pairs of sums that wait.
-func (k *expertWide) sumsSize() int { return 2 * wideBatch * k.sharers() * k.tileSums() }
+func (k *expertWide) sumsSize() int { return 2 * k.batch * k.sharers() * k.tileSums() }
 
 // sizes are the elements of arrays in shared memory.
 func (k *expertWide) sizes() fixedSizes {
 	n := k.fixed().sharedSizes()
 	n.sums, n.rstd = k.sumsSize(), 0
-	if k.bytes {
-		n.sums = 0
+	if k.bytes && k.gain != nil {
+		n.rstd = fixedColumns
 	}
 	return n
 }
@@ -179,11 +181,11 @@ func (k *expertWide) stagingSize() int {
 
 // sharedBytes is the size of shared memory.
 func (k *expertWide) sharedBytes() int {
-	n := k.sizes().bytes() + k.stagingSize()
+	n := k.sizes().bytes()
 	if k.bytes {
-		return n + k.byteSize()
+		return n + k.ringBytes() + k.panelBytes()
 	}
-	return n + 4*(2*k.rows+1)
+	return n + k.stagingSize() + 4*(2*k.rows+1)
 }
 
 func (k *expertWide) candidate() site.Candidate {
@@ -195,7 +197,7 @@ func (k *expertWide) candidate() site.Candidate {
 		key += fmt.Sprintf(" stages=%d", k.stages)
 	}
 	if k.bytes {
-		key += fmt.Sprintf(" bytes=%d lines=%d%s workers=%d,%d%s", k.columns(), k.lines(), k.cutsKey(), k.workers[0], k.workers[1], k.wholeKey())
+		key += fmt.Sprintf(" bytes=%d workers=%d,%d%s", k.columns(), k.workers[0], k.workers[1], k.ringKey())
 	}
 	if k.top != nil {
 		key += " top" + weighedKey(k.top)
@@ -241,21 +243,18 @@ func (k expertWide) kernel(s *site.Signature) func(b *kernel.Builder) {
 		a.countRows(b)
 		b.Workgroup(k.groups() * fragment.Lanes)
 		rows := extent.Load(b)
-		shared, staging := k.newShared(b), newFixedStaging(b, k.fixed())
-		var bytes *byteShared
-		if k.bytes {
-			bytes = k.newByteShared(b)
+		shared, ring := k.newShared(b), k.newRing(b)
+		var staging *fixedStaging
+		if !k.bulk {
+			staging = newFixedStaging(b, k.fixed())
 		}
 		task := func(p *projection) *expertWideTask {
 			i := slices.Index(k.projects, p)
 			r := &expertWideTask{fixedTask: &fixedTask{
 				gemmFixed: k.fixed(), b: b, a: a, p: &a.projects[i], fixedShared: shared, format: p.matrices[0].format.Fixed,
 			}, kernel: &k}
-			switch {
-			case p == k.routed:
-				r.staging, r.bytes, r.whole, r.along = staging, bytes, k.whole(), k.bytes
-			case k.bytes:
-				r.pool = staging.pairs
+			if p == k.routed {
+				r.staging, r.ring, r.whole, r.along = staging, ring, k.whole(), k.bytes
 			}
 			r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
 			r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)

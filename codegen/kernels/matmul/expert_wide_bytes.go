@@ -2,7 +2,6 @@ package matmul
 
 import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
-	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 )
@@ -16,38 +15,16 @@ const byteColumns = fixedColumns / 2
 
 // byteX is a block of x of byteColumns columns.
 type byteX struct {
-	codes  func(run int) [2]kernel.Value // of the digit and row that the lane has, by half of a run
-	scale  kernel.Value                  // of the lane's column of sums
-	totals kernel.Value                  // see totalsOf: of a row the upper part, then the lower one
-}
-
-// byteShared is x of all blocks in shared memory, by byteColumns columns and block.
-type byteShared struct {
-	codes  *kernel.Array // pairs of words, by run and lane
-	totals *kernel.Array // pairs of words, by lane
-	scales *kernel.Array // by column
-	// partials are the pairs of sums of subgroups that have parts of rows; nil if none have
-	partials *kernel.Array
+	codes  [weight.FixedRuns][2]kernel.Value // of the digit and row that the lane has, by half of a run
+	scale  kernel.Value                      // of the lane's column of sums
+	totals kernel.Value                      // see totalsOf: of a row the upper part, then the lower one
 }
 
 // matrices is how many matrices of byteColumns columns the kernel takes at a time.
 func (k *expertWide) matrices() int { return k.columns() / byteColumns }
 
-func (k *expertWide) newByteShared(b *kernel.Builder) *byteShared {
-	n := k.matrices() * k.blocks()
-	s := &byteShared{
-		codes:  b.Shared(lane.U32x2, n*weight.FixedRuns*fragment.Lanes),
-		totals: b.Shared(lane.U32x2, n*fragment.Lanes), scales: b.Shared(kernel.F32, n*byteColumns),
-	}
-	if k.cuts() > 1 {
-		s.partials = b.Shared(lane.F32x2, k.partials())
-	}
-	return s
-}
-
-// byteSize is the size of byteShared and of panels.
-func (k *expertWide) byteSize() int {
-	n := k.matrices()*k.blocks()*(8*fragment.Lanes*(weight.FixedRuns+1)+4*byteColumns) + 8*k.partials()
+// panelBytes is the size of panels.
+func (k *expertWide) panelBytes() (n int) {
 	for _, words := range k.panelSizes() {
 		n += 4 * words
 	}
@@ -56,17 +33,14 @@ func (k *expertWide) byteSize() int {
 
 // roundBytes rounds the subgroup's block of the i-th byteColumns columns of x as op fixed12 does: of the two lanes
 // that have the digits of the same elements, each rounds half of them, and gives the other its digit.
-func (r *expertWideTask) roundBytes(i int, gains []kernel.Value) {
+func (r *expertWideTask) roundBytes(i int, gains *[weight.FixedRuns]kernel.Value) (x byteX) {
 	b := r.b
 	half, column := b.And(r.place, 1), b.Shr(r.place, 1)
 	low, row := b.Eq(half, 1), b.Add(column, i*byteColumns)
 	loaded := r.loadHalf(row, half, b.Min(row, b.Sub(r.columns, 1)), gains) // further columns repeat the last
 	most := lane.Fold(b, weight.Largest(b, loaded), 1, pairLanes, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) })
 	inverse, whole := b.Splat(weight.InverseScale(b, most), 4), b.Splat(b.F32(3<<22+128), 4)
-	of := b.Add(r.own, i*r.kernel.blocks())
-	b.If(b.Eq(b.And(r.lane, pairLanes-1), 0), func() {
-		r.bytes.scales.Store(b.Add(b.Mul(of, byteColumns), column), b.Mul(most, 1.0/weight.FixedMost))
-	})
+	x.scale = b.SubgroupShuffle(b.Mul(most, 1.0/weight.FixedMost), b.Mul(r.quad, pairLanes))
 	var sums []kernel.Value
 	for run, v := range loaded {
 		n := b.FMA(v, inverse, whole) // its low 16 bits are 256*high + low + 128
@@ -76,11 +50,11 @@ func (r *expertWideTask) roundBytes(i int, gains []kernel.Value) {
 		high, lows := b.Permute(first, last, 0x7632), b.Xor(b.Permute(first, last, 0x5410), uint32(0x80808080))
 		own, given := b.Select(low, lows, high), b.Select(low, high, lows)
 		got := b.SubgroupShuffleXor(given, pairLanes/2)
-		at := b.Add(b.Mul(of, weight.FixedRuns*fragment.Lanes), run*fragment.Lanes, r.lane)
-		r.bytes.codes.Store(at, b.Vec(b.Select(low, got, own), b.Select(low, own, got)))
+		x.codes[run] = [2]kernel.Value{b.Select(low, got, own), b.Select(low, own, got)}
 	}
 	totals := r.byteTotals(low, sums)
-	r.bytes.totals.Store(b.Add(b.Mul(of, fragment.Lanes), r.lane), b.Vec(totals[0], totals[1]))
+	x.totals = b.MatPairs(xMatrix, totals[0], totals[1])
+	return x
 }
 
 // pairLanes is the lanes that have the digits of a row's block of x.
@@ -88,7 +62,7 @@ const pairLanes = 8
 
 // loadHalf loads, of each run of the block of a column of x, the lane's elements of one half, times the norm's
 // weights.
-func (r *expertWideTask) loadHalf(row, half, column kernel.Value, gains []kernel.Value) (loaded []kernel.Value) {
+func (r *expertWideTask) loadHalf(row, half, column kernel.Value, gains *[weight.FixedRuns]kernel.Value) (loaded []kernel.Value) {
 	b := r.b
 	own, next := b.Mul(r.quad, 2), 1
 	if r.format.Apart {
@@ -103,14 +77,14 @@ func (r *expertWideTask) loadHalf(row, half, column kernel.Value, gains []kernel
 	if r.gain == nil {
 		return loaded
 	}
-	shared := b.Mul(r.group, fixedBlock/4)
-	if gains != nil {
-		r.keepGains(shared, gains)
+	if gains[0].Type() == kernel.Void {
+		for run := range gains {
+			gains[run] = r.a.gain.Load(lane.F32x4, b.Add(from, run*8))
+		}
 	}
 	r.sumSquaresOf(loaded, row)
-	gain := r.gainsAt(shared, own, from)
-	for i := range loaded {
-		loaded[i] = b.Mul(loaded[i], gain(i*8))
+	for i, gain := range gains {
+		loaded[i] = b.Mul(loaded[i], gain)
 	}
 	return loaded
 }
@@ -188,7 +162,7 @@ func (r *expertWideTask) byteBlock(rows fixedRows, words [2][]kernel.Value, xs [
 		}
 		first, second := rows[0].Bytes(words[0], slot), rows[1].Bytes(words[1], slot)
 		for i, x := range xs {
-			for h, products := range r.byteProducts(first, second, x.codes(run)) {
+			for h, products := range r.byteProducts(first, second, x.codes[run]) {
 				for e := range 4 {
 					s, total := r.scaleByte(scales[e/2].Scales, run*r.format.Halves()+h), &totals[i][multiplied][e]
 					*total = weight.Plus(b, *total, b.Mul(s, b.Elem(products, e)))

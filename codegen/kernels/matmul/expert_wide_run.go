@@ -13,8 +13,7 @@ type expertWideTask struct {
 	own    kernel.Value                           // the subgroup's block
 	member kernel.Value                           // of the subgroups that have it
 	result func(column kernel.Value) kernel.Value // row of the result
-	pool   *kernel.Array                          // pairs of words, in which sums are if they have no array of their own
-	bytes  *byteShared                            // of products of bytes; nil for others
+	ring   *byteRing                              // of whole rows; nil if each subgroup copies its block
 	sets   int                                    // of byteColumns rows, that are multiplied together
 }
 
@@ -28,7 +27,7 @@ func (k *expertWide) newShared(b *kernel.Builder) fixedShared {
 	}
 	return fixedShared{
 		sums: array(lane.F32x2, n.sums), totals: array(lane.F32x4, n.totals), terms: array(lane.F32x4, n.terms),
-		scales: array(lane.F32x2, n.scales), squares: array(kernel.F32, n.squares), gains: array(lane.F32x4, n.gains),
+		scales: array(lane.F32x2, n.scales), squares: array(kernel.F32, n.squares), rstd: array(kernel.F32, n.rstd), gains: array(lane.F32x4, n.gains),
 	}
 }
 
@@ -46,9 +45,14 @@ func (r *expertWideTask) compute() {
 		held = hold(b, r.rowsAt(r.colOf(b.U32(0)), nil).load(r.own))
 	}
 	x := r.roundX(r.own, r.ownGains(r.own))
-	b.ForRolled(0, turns, wideBatch, func(first kernel.Value) {
-		sums := b.Mul(b.And(first, wideBatch), r.kernel.sharers()) // batches take turns in two regions
-		b.ForRolled(0, wideBatch, 1, func(i kernel.Value) {
+	batch := r.kernel.batch
+	b.ForRolled(0, turns, batch, func(first kernel.Value) {
+		sums := b.Mul(b.And(first, batch), r.kernel.sharers()) // batches take turns in two regions
+		count := b.U32(uint32(batch))
+		if turns%batch > 0 {
+			count = b.Min(b.Sub(turns, first), batch)
+		}
+		b.ForRolled(0, count, 1, func(i kernel.Value) {
 			r.keep(b.Add(sums, b.Mul(i, r.kernel.sharers()), r.member), r.multiply(b.Add(first, i), x, held))
 		})
 		b.Barrier()
@@ -92,50 +96,49 @@ func (r *expertWideTask) keep(i kernel.Value, sums [4]kernel.Value) {
 	b := r.b
 	for c := range 2 {
 		at := r.sumsAt(i, r.own, b.Add(b.Mul(r.quad, 2), c))
-		r.storeSums(b.Add(at, r.place), b.Vec(sums[c], sums[2+c]))
+		r.sums.Store(b.Add(at, r.place), b.Vec(sums[c], sums[2+c]))
 	}
-}
-
-func (r *expertWideTask) storeSums(at, v kernel.Value) {
-	if r.pool == nil {
-		r.sums.Store(at, v)
-		return
-	}
-	r.pool.Store(at, r.b.Bitcast(lane.U32x2, v))
-}
-
-func (r *expertWideTask) loadSums(at kernel.Value) kernel.Value {
-	if r.pool == nil {
-		return r.sums.Load(at)
-	}
-	return r.b.Bitcast(lane.F32x2, r.pool.Load(at))
 }
 
 // finishColumn adds up the sums of a column, of the tiles from turn first on, which begin at the sums-th, and stores
 // the results.
 func (r *expertWideTask) finishColumn(sums, first, column kernel.Value) {
+	b, k := r.b, r.kernel
+	scale, row, tiles := r.columnScale(column), r.result(column), k.batch*k.sharers()
+	for from := 0; from < tiles; from += fragment.Lanes / 8 {
+		i := b.Add(b.Shr(r.lane, 3), from)
+		tile := b.Add(b.Mul(b.Add(b.Mul(b.WorkgroupID(1), k.turns), first), k.sharers()), i)
+		finish := func() { r.finishTile(b.Add(sums, i), tile, b.And(r.lane, 7), column, row, scale) }
+		if k.turns%k.batch == 0 && tiles%(fragment.Lanes/8) == 0 {
+			finish()
+		} else {
+			b.If(b.Lt(i, b.Mul(b.Min(b.Sub(k.turns, first), k.batch), k.sharers())), finish)
+		}
+	}
+}
+
+// finishTile adds up the sums of a column of the i-th tile that waits, of some places, and stores the results in a row.
+func (r *expertWideTask) finishTile(i, tile, place, column, row kernel.Value, scale *kernel.Value) {
 	b, each := r.b, r.kernel.each()
-	scale := r.columnScale(column)
-	row := r.result(column)
-	for from := 0; from < r.kernel.sharers(); from++ {
-		i := b.Add(b.Shr(r.lane, 3), from*fragment.Lanes/8)
-		place := b.And(r.lane, 7)
-		var parts, chunks []kernel.Value
-		for block := range r.blocks() {
-			parts = append(parts, r.loadSums(b.Add(r.sumsAt(b.Add(sums, i), b.U32(uint32(block)), column), place)))
+	var parts, chunks []kernel.Value
+	for block := range r.blocks() {
+		parts = append(parts, r.sums.Load(b.Add(r.sumsAt(i, b.U32(uint32(block)), column), place)))
+	}
+	for at := 0; at < len(parts); at += fixedChunk {
+		chunks = append(chunks, blocksOf(b, parts[at:min(len(parts), at+fixedChunk)]))
+	}
+	sum := inTurn(b, chunks)
+	for half := 0; half < each; half += fixedSide / 2 {
+		var own []kernel.Value
+		for m := range r.p.matrices {
+			own = append(own, b.Elem(sum, (m*each+half)/8))
 		}
-		for at := 0; at < len(parts); at += fixedChunk {
-			chunks = append(chunks, blocksOf(b, parts[at:min(len(parts), at+fixedChunk)]))
-		}
-		sum := inTurn(b, chunks)
-		tile := b.Add(b.Mul(b.Add(b.Mul(b.WorkgroupID(1), r.kernel.turns), first), r.kernel.sharers()), i)
-		for half := 0; half < each; half += fixedSide / 2 {
-			var own []kernel.Value
-			for m := range r.p.matrices {
-				own = append(own, b.Elem(sum, (m*each+half)/8))
-			}
-			out := b.Add(b.Mul(tile, each), half, place)
-			b.If(b.Lt(out, r.p.width), func() { r.p.store(b, own, scale, nil, row, out) })
+		out := b.Add(b.Mul(tile, each), half, place)
+		store := func() { r.p.store(b, own, scale, nil, row, out) }
+		if r.whole {
+			store()
+		} else {
+			b.If(b.Lt(out, r.p.width), store)
 		}
 	}
 }

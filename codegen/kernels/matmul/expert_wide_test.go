@@ -10,34 +10,44 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
 	"github.com/zincc-dev/zincc/codegen/kernels/matmul"
+	"github.com/zincc-dev/zincc/codegen/target"
 	"github.com/zincc-dev/zincc/ir"
 )
 
-// runFamily returns what the first candidate of a family leaves, in the interpreter.
-func (w *work) runFamily(family string, out ...*ir.Value) map[*ir.Value][]byte {
+// runFamily returns what the first candidate of a family with a word in its kernel's name leaves, in the interpreter.
+func (w *work) runFamily(on *target.Target, family, word string, out ...*ir.Value) map[*ir.Value][]byte {
 	w.t.Helper()
-	for _, c := range w.candidates(&matrixTarget, out...) {
-		if strings.HasPrefix(c.Kernel, family+" ") {
+	for _, c := range w.candidates(on, out...) {
+		if strings.HasPrefix(c.Kernel, family+" ") && strings.Contains(c.Kernel, word) {
 			if _, err := exec.LookPath("ptxas"); err == nil && strings.Contains(c.Kernel, " bytes=") {
 				kerneltest.Assembled(w.t, c)
 			}
 			return kerneltest.InterpretOnly(w.t, c, w.sizes, w.data)
 		}
 	}
-	w.t.Fatalf("no %s", family)
+	w.t.Fatalf("no %s%s", family, word)
 	return nil
+}
+
+// hopper has copies of whole rows.
+func hopper() *target.Target {
+	on := matrixTarget
+	on.CUDA = 90
+	return &on
 }
 
 // TestExpertWide holds that expert_wide gives gate and up, and ids if it chooses, the bits of expert_gemv, whatever
 // expert is chosen by how many rows.
 func TestExpertWide(t *testing.T) {
+	// What kernels have in their names that are given ids.
+	apart := [][]string{{" workers"}, {" workers", " bulk"}, {" workers"}, nil, {" bulk"}, {" workers", " bulk"}, {" workers"}, {" room"}}
 	for i, m := range []moe{
 		{dtype: ir.Q4_K, embd: 512, ff: 72, experts: 12, slots: 8, shared: 40, norm: true, gating: "softmax"},
 		{dtype: ir.Q5_K, embd: 1280, ff: 24, experts: 33, slots: 4, norm: true, gating: "softmax", ties: true, all: 3, none: 7},
 		{dtype: ir.Q6_K, embd: 1536, ff: 20, experts: 64, slots: 2, norm: true, gating: "softmax"},
 		{dtype: ir.Q8_0, embd: 768, ff: 16, experts: 9, slots: 3, merged: true, norm: true, gating: "softmax", nans: true},
-		{dtype: ir.Q4_K, embd: 512, ff: 40, experts: 40, slots: 2, norm: true, gating: "softmax"},
-		{dtype: ir.Q4_K, embd: 2048, ff: 136, experts: 12, slots: 2, shared: 40, norm: true, gating: "softmax"},
+		{dtype: ir.Q4_K, embd: 512, ff: 64, experts: 40, slots: 2, norm: true, gating: "softmax"},
+		{dtype: ir.Q4_K, embd: 2048, ff: 136, experts: 12, slots: 2, shared: 88, norm: true, gating: "softmax"},
 		{dtype: ir.Q5_K, embd: 1024, ff: 40, experts: 40, slots: 4, norm: true, gating: "softmax"},
 		{dtype: ir.Q4_K, embd: 7168, ff: 8, experts: 3, slots: 1, shared: 8, gating: "softmax"}, // without a staging buffer
 	} {
@@ -45,7 +55,7 @@ func TestExpertWide(t *testing.T) {
 			t.Parallel()
 			m.fixed = true
 			rows := []int{16, 32, 32, 16, 16, 16, 32, 16}[i]
-			run := func(family string, apart bool) (out []*ir.Value, got map[*ir.Value][]byte) {
+			run := func(on *target.Target, family, word string, apart bool) (out []*ir.Value, got map[*ir.Value][]byte) {
 				w := newWork(t, rows, rows-3)
 				w.f.Class = ir.ExactStep
 				out = m.upGroup(w, false, func(scores *ir.Value) *ir.Value {
@@ -57,14 +67,15 @@ func TestExpertWide(t *testing.T) {
 				if apart { // ids are given
 					out = slices.DeleteFunc(out, func(v *ir.Value) bool { return v.Type.DType == ir.I32 })
 				}
-				return out, w.runFamily(family, out...)
+				return out, w.runFamily(on, family, word, out...)
 			}
-			wantOut, want := run("expert_gemv", false)
-			for _, apart := range []bool{false, true} {
-				if m.nans && apart { // chosen does not know them
-					continue
+			wantOut, want := run(&matrixTarget, "expert_gemv", "", false)
+			for _, word := range append([]string{""}, apart[i]...) {
+				on, apart := &matrixTarget, word != ""
+				if word == " bulk" {
+					on = hopper()
 				}
-				out, got := run("expert_wide", apart)
+				out, got := run(on, "expert_wide", word, apart)
 				for j, v := range out {
 					same := wantOut[len(wantOut)-len(out)+j]
 					if live := 4 * (rows - 3) * int(v.Type.Last()); !bytes.Equal(got[v][:live], want[same][:live]) {
@@ -80,7 +91,7 @@ func TestExpertWide(t *testing.T) {
 // expert_down.
 func TestExpertWideDown(t *testing.T) {
 	for i, m := range []moe{
-		{dtype: ir.Q5_K, embd: 40, ff: 512, experts: 12, slots: 8, shared: 256, gating: "softmax"},
+		{dtype: ir.Q5_K, embd: 64, ff: 512, experts: 12, slots: 8, shared: 256, gating: "softmax"},
 		{dtype: ir.Q6_K, embd: 72, ff: 256, experts: 20, slots: 4, shared: 1024, gating: "sigmoid"},
 		{dtype: ir.Q4_K, embd: 16, ff: 1024, experts: 7, slots: 2, shared: 512, gating: "topk_softmax"},
 	} {
@@ -103,15 +114,23 @@ func TestExpertWideDown(t *testing.T) {
 				return w, [][]*ir.Op{w.ops[1:3], w.ops[4:6], append(append([]*ir.Op{w.ops[0]}, w.ops[3]), w.ops[6:]...)}, down, shared, y
 			}
 			w, _, _, _, y := build()
-			want := w.runFamily("expert_down", y)[y]
-			w, parts, down, shared, y := build()
-			for j, family := range []string{"expert_wide", "gemm_fixed", "expert_weigh"} {
-				out := []*ir.Value{down, shared, y}[j]
-				w.ops = parts[j]
-				w.data[out] = w.runFamily(family, out)[out]
-			}
-			if live := 4 * (rows - 3) * m.embd; !bytes.Equal(w.data[y][:live], want[:live]) {
-				t.Error("the sums have other bits than row by row")
+			want := w.runFamily(&matrixTarget, "expert_down", "", y)[y]
+			for _, word := range [][]string{{" workers", " bulk"}, {" workers"}, {" workers"}}[i] {
+				w, parts, down, shared, y := build()
+				for j, family := range []string{"expert_wide", "gemm_fixed", "expert_weigh"} {
+					out, on, word := []*ir.Value{down, shared, y}[j], &matrixTarget, word
+					switch {
+					case j > 0:
+						word = ""
+					case word == " bulk":
+						on = hopper()
+					}
+					w.ops = parts[j]
+					w.data[out] = w.runFamily(on, family, word, out)[out]
+				}
+				if live := 4 * (rows - 3) * m.embd; !bytes.Equal(w.data[y][:live], want[:live]) {
+					t.Errorf("%q: the sums have other bits than row by row", word)
+				}
 			}
 		})
 	}

@@ -1,6 +1,8 @@
 package matmul
 
 import (
+	"math"
+
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
@@ -9,33 +11,42 @@ import (
 )
 
 // Workers are as many workgroups as run at once. Each sorts the step's rows by expert, takes its share of all
-// outputs of all experts, and copies weights ahead of those that it multiplies, from the first to the last of its
+// outputs of all experts, and has weights copied ahead of those that it multiplies, from the first to the last of its
 // share. A workgroup for each part of an expert would have nothing under way until it has found its rows. The first
 // ones on axis 0 of the grid have a tile of rows of the shared expert before, on axis 1 a part of its outputs.
 
 // work is what a worker does.
 func (k *expertWide) work(b *kernel.Builder, f *expertFinder, rows kernel.Value, alone func(), task func(p *projection) *expertWideTask) {
-	p := f.sort(b, rows)
+	r := task(k.routed)
 	if k.shared != nil {
-		b.If(b.Lt(b.WorkgroupID(0), k.sharedTiles()), func() {
-			alone()
-			b.Barrier() // copies come in the place of sums
-		})
+		k.askForShared(b, task(k.shared).p)
 	}
-	task(k.routed).computeBytes(f, p)
+	p := f.sort(b, rows, func(p panels) {
+		s := r.shareOf(p)
+		for i := range r.stages - 1 {
+			r.begin(s, b.Add(s.from, i), place{b.U32(uint32(i)), b.U32(0)})
+		}
+	})
+	if k.shared != nil {
+		b.If(b.Lt(b.WorkgroupID(0), k.sharedTiles()), alone)
+	}
+	r.computeBytes(f, p, r.shareOf(p)) // registers held until here would be spilled
 }
 
-// lines is how many lines of tiles the outputs of an expert are: in a line each subgroup has one.
-func (k *expertWide) lines() int { return site.CeilDiv(k.routed.width, k.groups()*k.each()) }
-
-// whole reports whether no tile goes beyond the last output.
-func (k *expertWide) whole() bool { return k.bytes && k.routed.width%(k.groups()*k.each()) == 0 }
-
-func (k *expertWide) wholeKey() string {
-	if k.whole() {
-		return " whole"
+// askForShared has the weights of the shared expert come to the cache before workers that multiply them load them one
+// after the other.
+func (k *expertWide) askForShared(b *kernel.Builder, p *projectArgs) {
+	const line = 32 // words
+	own, lanes := b.Add(b.Mul(k.worker(b), k.groups()*fragment.Lanes), b.LocalID()), k.workers[0]*k.workers[1]*k.groups()*fragment.Lanes
+	for i, m := range p.matrices {
+		w := k.shared.matrices[i].value.Type
+		b.For(own, site.CeilDiv(int(w.DType.Bytes(int64(w.Shape[0]*w.Shape[1]))), 4*line), lanes, func(i kernel.Value) { m.Buf.Prefetch(b.Mul(i, line)) })
 	}
-	return ""
+}
+
+// worker is the number of the worker.
+func (k *expertWide) worker(b *kernel.Builder) kernel.Value {
+	return b.Add(b.Mul(b.WorkgroupID(0), k.workers[1]), b.WorkgroupID(1))
 }
 
 // columns is the rows of an expert that are taken at a time: more where experts have more on average.
@@ -52,20 +63,45 @@ func (k *expertWide) chooseBytes(t *target.Target) bool {
 	if k.top != nil || !k.copies(t) || !k.routed.matrices[0].format.Fixed.Super || k.rows*k.expertGroup.slots >= 1<<16 {
 		return false
 	}
-	k.bytes, k.stages = true, wideStages
+	k.bytes, k.turns = true, wideTurns[0]
+	k.bulk = t.CopiesRows() && k.rowsInBulk()
 	const reserved = 1 << 10 // bytes of each workgroup
-	perUnit := min(max(1, wideRoom/(k.groups()*fragment.Lanes)), (t.SharedOptIn+reserved)/(k.sharedBytes()+reserved))
-	if perUnit == 0 || k.shared != nil && 8*k.sumsSize() > k.stagingSize() {
-		k.bytes, k.stages = false, 0
+	room, perUnit := max(1, wideRoom/(k.groups()*fragment.Lanes)), 0
+	for _, size := range byteSizes {
+		k.stages, k.batch = size.stages, size.batch
+		if perUnit = min(room, (t.SharedOptIn+reserved)/(k.sharedBytes()+reserved)); perUnit == room {
+			break
+		}
+	}
+	if perUnit == 0 {
+		k.bytes, k.bulk, k.stages, k.batch = false, false, 0, wideBatch
 		return false
 	}
-	k.turns = wideTurns[0]
 	k.workers = [2]int{t.Units * perUnit, 1}
 	if k.shared != nil {
-		k.workers[1] = k.parts()
-		k.workers[0] = max(k.sharedTiles(), k.workers[0]/k.parts(), 1)
+		k.shareOut(t.Units * perUnit)
 	}
 	return true
+}
+
+// byteSizes are the lines that the ring may have and the tiles whose sums wait, best first: a barrier for each batch
+// costs more than a line less.
+var byteSizes = []struct{ stages, batch int }{{4, 4}, {3, 4}, {4, 2}, {3, 2}, {2, 2}}
+
+// shareOut chooses the tiles of a worker of the shared expert: few, but such that nearly all workers run at once.
+func (k *expertWide) shareOut(workers int) {
+	best, most := 0, math.MinInt
+	for _, k.turns = range []int{8, 6, 4} {
+		n := max(k.sharedTiles(), workers/k.parts(), 1)
+		of := n * k.parts()
+		if of > workers {
+			of = -of
+		}
+		if of >= most {
+			best, most, k.workers = k.turns, of, [2]int{n, k.parts()}
+		}
+	}
+	k.turns = best
 }
 
 // mostPanels is the most panels that a step can have. A panel is some rows of an expert, of those that are taken
@@ -90,8 +126,8 @@ func (k *expertWide) panelSizes() (sizes [3]int) {
 	return
 }
 
-// sort makes the panels, in every workgroup.
-func (f *expertFinder) sort(b *kernel.Builder, rows kernel.Value) panels {
+// sort makes the panels, in every workgroup. It calls begin when it knows them, but not yet their rows.
+func (f *expertFinder) sort(b *kernel.Builder, rows kernel.Value, begin func(p panels)) panels {
 	slots, lanes, sizes := f.rows*f.expertGroup.slots, f.groups()*fragment.Lanes, f.panelSizes()
 	p := panels{b.Shared(kernel.U32, sizes[0]), b.Shared(kernel.U32, sizes[1]), b.Shared(kernel.U32, sizes[2])}
 	var ids, live []kernel.Value
@@ -111,12 +147,17 @@ func (f *expertFinder) sort(b *kernel.Builder, rows kernel.Value) panels {
 	b.Barrier()
 	b.If(b.Eq(b.SubgroupID(), 0), func() { f.addUp(b, p) })
 	b.Barrier()
+	b.For(b.LocalID(), f.experts, lanes, func(expert kernel.Value) {
+		first, end := b.Shr(p.starts.Load(expert), 16), b.Shr(p.starts.Load(b.Add(expert, 1)), 16)
+		b.For(first, end, 1, func(i kernel.Value) { p.list.Store(i, b.Or(expert, b.Shl(b.Sub(i, first), 16))) })
+	})
 	for i, id := range ids {
 		b.If(live[i], func() {
 			p.order.Store(b.Add(b.And(p.starts.Load(id), 0xffff), places[i].Get()), b.Add(b.LocalID(), i*lanes))
 		})
 	}
 	b.Barrier()
+	begin(p)
 	for i, id := range ids { // workers must agree on the rows of a panel
 		b.If(live[i], func() { places[i].Set(p.rank(b, id, b.Add(b.LocalID(), i*lanes))) })
 	}
@@ -124,10 +165,6 @@ func (f *expertFinder) sort(b *kernel.Builder, rows kernel.Value) panels {
 	for i := range ids {
 		b.If(live[i], func() { p.order.Store(places[i].Get(), b.Add(b.LocalID(), i*lanes)) })
 	}
-	b.For(b.LocalID(), f.experts, lanes, func(expert kernel.Value) {
-		first, end := b.Shr(p.starts.Load(expert), 16), b.Shr(p.starts.Load(b.Add(expert, 1)), 16)
-		b.For(first, end, 1, func(i kernel.Value) { p.list.Store(i, b.Or(expert, b.Shl(b.Sub(i, first), 16))) })
-	})
 	b.Barrier()
 	return p
 }
@@ -165,38 +202,39 @@ func (f *expertFinder) addUp(b *kernel.Builder, p panels) {
 	}
 }
 
-// sharedWeight is the lines that the tiles of a workgroup of the shared expert are worth.
-const sharedWeight = 2
+// sharedWeight is the lines that the work of a worker for the shared expert is worth: its x, and tiles whose weights no
+// ring brings.
+func (k *expertWide) sharedWeight() int { return (3 + k.turns*k.sharers()*5/2) / k.sharers() }
 
 // shareOf returns what the worker multiplies. Workers that have a part of the shared expert get less.
-func (r *expertWideTask) shareOf(p panels) byteShare {
+func (r *expertWideTask) shareOf(p panels) share {
 	b, k := r.b, r.kernel
-	all := b.Mul(b.Shr(p.starts.Load(b.U32(uint32(k.experts))), 16), k.cutsOfPanel())
-	workers, shared, weight := k.workers[0]*k.workers[1], k.sharedTiles()*k.workers[1], sharedWeight*k.cuts()
-	own := b.Add(b.Mul(b.WorkgroupID(0), k.workers[1]), b.WorkgroupID(1))
+	all := b.Mul(b.Shr(p.starts.Load(b.U32(uint32(k.experts))), 16), k.lines())
+	workers, shared, weight := k.workers[0]*k.workers[1], k.sharedTiles()*k.workers[1], k.sharedWeight()
+	own := k.worker(b)
 	total := b.Add(all, weight*shared)
 	at := func(worker kernel.Value) kernel.Value {
 		given := b.Mul(b.Min(worker, shared), weight)
 		return b.Min(b.Sub(b.Max(b.Div(b.Mul(total, worker), workers), given), given), all)
 	}
-	return byteShare{p, at(own), at(b.Add(own, 1))}
+	return share{p, at(own), at(b.Add(own, 1))}
 }
 
 // computeBytes multiplies rows of the worker's share with their outputs. For a panel each subgroup rounds a block of
-// x for all of them. Then it goes through its tiles, block by block, while the next ones are copied.
-func (r *expertWideTask) computeBytes(f *expertFinder, p panels) {
+// x. Then all go through its lines, while the next ones are copied.
+func (r *expertWideTask) computeBytes(f *expertFinder, p panels, s share) {
 	b, k := r.b, r.kernel
-	s, of := r.shareOf(p), k.cutsOfPanel()
+	if r.ring != nil {
+		r.ring.slot, r.ring.turn = b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)
+	}
 	b.If(b.Lt(s.from, s.to), func() {
-		for i := range r.stages - 1 {
-			r.copyStep(s, b.Add(b.Mul(s.from, k.stepsOfCut()), i))
-		}
+		of := k.lines()
 		b.ForRolled(b.Div(s.from, of), b.Div(b.Add(s.to, of-1), of), 1, func(panel kernel.Value) {
-			b.Barrier() // all have read x of the panel before
+			b.Barrier() // the panel before is finished
 			r.open(f, p, panel)
 			first := b.Mul(panel, of)
 			from, to := b.Max(s.from, first), b.Min(s.to, b.Add(first, of))
-			if r.sets = k.matrices(); r.sets == 1 || !k.few() {
+			if r.sets = k.matrices(); r.sets == 1 {
 				r.computePanel(s, from, to)
 				return
 			}
@@ -211,18 +249,18 @@ func (r *expertWideTask) computeBytes(f *expertFinder, p panels) {
 	})
 }
 
-// computePanel multiplies the rows of a panel, which fill so many sets, with the outputs of some cuts.
-func (r *expertWideTask) computePanel(s byteShare, from, to kernel.Value) {
-	b := r.b
-	scales := r.roundAll()
-	b.ForRolled(from, to, 1, func(cut kernel.Value) {
-		piece := r.pieceAt(s, cut)
-		compute := func() { r.finishPiece(piece, r.joined(piece, r.addBlocks(s, piece)), scales) }
-		if r.kernel.cuts() == 1 {
-			compute()
-		} else {
-			b.If(b.Eq(cut, piece.cut), compute) // others came with that one
-		}
+// computePanel multiplies the rows of a panel, which fill so many sets, with the outputs of some lines. The sums of a
+// batch of lines wait in shared memory until those of all blocks are there.
+func (r *expertWideTask) computePanel(s share, from, to kernel.Value) {
+	b, batch := r.b, r.kernel.batch
+	xs := r.roundAll()
+	b.ForRolled(from, to, batch, func(first kernel.Value) {
+		sums := b.Mul(b.And(b.Div(b.Sub(first, from), batch), 1), batch) // batches take turns in two regions
+		b.ForRolled(first, b.Min(b.Add(first, batch), to), 1, func(line kernel.Value) {
+			r.keepLine(b.Add(sums, b.Sub(line, first)), r.multiplyLine(s, line, xs))
+		})
+		b.Barrier()
+		r.finishLines(sums, first, to)
 	})
 }
 
@@ -241,59 +279,21 @@ func (r *expertWideTask) open(f *expertFinder, p panels, panel kernel.Value) {
 	}
 }
 
-// roundAll rounds x of the panel, and returns the norm's scales of the lane's columns, nil without norm.
-func (r *expertWideTask) roundAll() (scales []*kernel.Value) {
-	b, k := r.b, r.kernel
-	gains := r.ownGains(r.own)
+// roundAll rounds x of the panel, and leaves the norm's scales of its columns.
+func (r *expertWideTask) roundAll() (xs []byteX) {
+	var gains [weight.FixedRuns]kernel.Value
 	for i := range r.sets {
-		if k.sharers() > 1 {
-			b.If(b.Eq(r.member, i%k.sharers()), func() { r.roundBytes(i, nil) })
-			continue
+		if i > 0 {
+			r.b.SubgroupBarrier()
 		}
-		r.roundBytes(i, gains)
-		gains = nil // they are in shared memory
+		xs = append(xs, r.roundBytes(i, &gains))
 	}
-	b.Barrier()
-	for i := range r.sets {
-		scales = append(scales, r.columnScale(b.Add(r.quad, i*byteColumns)))
-	}
-	return scales
-}
-
-// copyStep begins to copy the block of a step, if there is one.
-func (r *expertWideTask) copyStep(s byteShare, step kernel.Value) {
-	b, k := r.b, r.kernel
-	expert, cut := r.p.expert, b.Div(step, k.stepsOfCut())
-	b.If(b.Lt(cut, s.to), func() {
-		of := b.And(s.list.Load(b.Div(cut, k.cutsOfPanel())), 0xffff)
-		r.p.expert = &of
-		piece := r.pieceAt(s, cut)
-		r.copyBlock(r.tileCol(piece), b.Add(piece.block, b.Sub(step, b.Mul(piece.cut, k.stepsOfCut()))), step)
-	})
-	b.CopyGroup()
-	r.p.expert = expert
-}
-
-// stepSums waits for the i-th block of a piece, begins to copy one ahead, and returns the lane's sums.
-func (r *expertWideTask) stepSums(s byteShare, piece bytePiece, i kernel.Value) [][2]kernel.Value {
-	b, k := r.b, r.kernel
-	step, block := b.Add(b.Mul(piece.cut, k.stepsOfCut()), i), b.Add(piece.block, i)
-	b.CopyWait(r.stages - 2)
-	b.SubgroupBarrier() // the block is there, and all have read the one before it, in whose place another comes
-	r.copyStep(s, b.Add(step, r.stages-1))
-	rows := r.rowsAt(r.tileCol(piece), nil)
-	var xs []byteX
-	for i := range r.sets {
-		of := b.Add(block, i*k.blocks())
-		totals := r.bytes.totals.Load(b.Add(b.Mul(of, fragment.Lanes), r.lane))
-		xs = append(xs, byteX{
-			codes: func(run int) [2]kernel.Value {
-				v := r.bytes.codes.Load(b.Add(b.Mul(of, weight.FixedRuns*fragment.Lanes), run*fragment.Lanes, r.lane))
-				return [2]kernel.Value{b.Elem(v, 0), b.Elem(v, 1)}
-			},
-			scale:  r.bytes.scales.Load(b.Add(b.Mul(of, byteColumns), r.quad)),
-			totals: b.MatPairs(xMatrix, b.Elem(totals, 0), b.Elem(totals, 1)),
+	if r.gain != nil {
+		b := r.b
+		b.Barrier()
+		b.If(b.Lt(b.LocalID(), r.sets*byteColumns), func() { // there is a barrier before they are read
+			r.rstd.Store(b.LocalID(), *r.columnScale(b.LocalID()))
 		})
 	}
-	return r.byteBlock(rows, r.copied(rows, block, step), xs)
+	return xs
 }

@@ -170,14 +170,23 @@ func (r *fixedTask) turnStaging(rows fixedRows, block, i, series kernel.Value) (
 // copied returns the lane's words of the i-th tile, which have come.
 func (r *fixedTask) copied(rows fixedRows, block, i kernel.Value) (words [2][]kernel.Value) {
 	b, first := r.b, r.stagedPairs(i)
+	at := [2]kernel.Value{first, b.Add(first, fixedSide*r.stagedVecs())}
+	return r.wordsIn(r.staging.pairs, at, rows, block, func(h int, at kernel.Value) kernel.Value {
+		return r.staging.rest.Load(b.Add(b.Mul(b.Add(r.stagedAt(i), h*fixedSide/2), r.stagedRest()), at))
+	})
+}
+
+// wordsIn returns the lane's words of a block that pairs has at some places by row, and its other words.
+func (r *fixedTask) wordsIn(pairs *kernel.Array, at [2]kernel.Value, rows fixedRows, block kernel.Value, rest func(h int, at kernel.Value) kernel.Value) (words [2][]kernel.Value) {
+	b := r.b
 	for h, row := range rows {
-		from := b.Add(first, h*fixedSide*r.stagedVecs())
-		pair := func(i kernel.Value) []kernel.Value { return lane.Elements(b, r.staging.pairs.Load(b.Add(from, i))) }
+		from := at[h]
+		pair := func(i kernel.Value) []kernel.Value { return lane.Elements(b, pairs.Load(b.Add(from, i))) }
 		for _, w := range row.Load(block) {
 			if w.Apart {
 				own := func(half int) kernel.Value {
 					at := b.Add(from, w.At(), b.And(r.quad, 1), 2*half)
-					return r.staging.pairs.LoadElem(at, b.Shr(r.quad, 1))
+					return pairs.LoadElem(at, b.Shr(r.quad, 1))
 				}
 				words[h] = append(words[h], b.Vec(own(0), own(1)))
 				continue
@@ -189,7 +198,7 @@ func (r *fixedTask) copied(rows fixedRows, block, i kernel.Value) (words [2][]ke
 			case lane.U32x2:
 				words[h] = append(words[h], b.Vec(operands(pair(w.At()))...))
 			case kernel.U32:
-				words[h] = append(words[h], r.staging.rest.Load(b.Add(b.Mul(b.Add(r.stagedAt(i), h*fixedSide/2), r.stagedRest()), w.At())))
+				words[h] = append(words[h], rest(h, w.At()))
 			default:
 				words[h] = append(words[h], w.Load())
 			}

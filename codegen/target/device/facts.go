@@ -20,6 +20,9 @@ func (t *Target) Queues() bool { return plans.Queues(t.Backend) > 1 }
 // Copies: copies from memory to shared memory run beside other work and need no registers (cp.async).
 func (t *Target) Copies() bool { return t.CUDA >= 80 }
 
+// CopiesRows: one lane begins copies of many bytes to shared memory (cp.async.bulk).
+func (t *Target) CopiesRows() bool { return t.CUDA >= 90 }
+
 // BoundsRegisters: the driver's compiler can be told for how many lanes of a unit registers must suffice.
 func (t *Target) BoundsRegisters() bool { return t.CUDA > 0 }
 

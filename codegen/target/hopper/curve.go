@@ -188,9 +188,9 @@ func expertFragmentSeconds(t *device.Tiling, rows, units int) float64 {
 	return 1e-6 * (matrixFixed + tiles/float64(units)*us)
 }
 
-// expertWideSeconds was measured with q4_k and q5_k, of 64 and 128 rows: a unit takes 33 weights in a nanosecond.
+// expertWideSeconds was measured with q4_k and q5_k, of 16 to 128 rows: a unit takes 50 weights in a nanosecond.
 func expertWideSeconds(t *device.Tiling, rows, units int) float64 {
-	return 1e-9 * t.Chosen(rows) * float64(t.Matrices*t.Width*t.K) / (33 * float64(units))
+	return 10e-6 + 1e-9*t.Chosen(rows)*float64(t.Matrices*t.Width*t.K)/(50*float64(units))
 }
 
 // deltaSeconds: chunks wait for each other, of 512 rows as of 2,048.
