@@ -7,9 +7,10 @@
 // Decode entries of all widths give the same bits, so other sequences in a step make no difference. Only positions
 // decide where a prompt is cut, never load: at the ends of pieces, which follow from the predicted times of the plan
 // and Options.ITL. So other requests make no difference either. A request reuses what its own owner's requests left in
-// any slot, up to a cut that a prompt was read to: all before was written in the same pieces, so the answer has the
-// same bits as without any cache. What was generated behind it is read again as a part of the prompt, since decode
-// entries write other last bits than those of prompts. Another slot's rows are copied on the device.
+// any slot, up to a cut that a prompt was read to, and in its own slot up to a multiple of the grain behind that: all
+// before was written in the same pieces, so the answer has the same bits as without any cache. What was generated
+// behind it is read again as a part of the prompt, since decode entries write other last bits than those of prompts.
+// Another slot's rows are copied on the device.
 //
 // What is left of a short prompt is read in decode entries, too, beside the rows of others. How short it must be
 // follows from predicted times alone.
