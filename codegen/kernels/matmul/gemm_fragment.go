@@ -36,6 +36,8 @@ type gemmFragment struct {
 	most int // rows that are multiplied
 	// ahead: words of the next iteration are on their way to shared memory, not to registers.
 	ahead bool
+	// limit is the most rows of the workgroup's tile where tiles differ, else nil.
+	limit *kernel.Value
 	// counts are the counters of the last-block reduction of split-K products, else nil.
 	counts *ir.Value
 }
@@ -153,6 +155,10 @@ func (k gemmFragment) candidate() site.Candidate {
 			c.Cover[i] = k.tileCover(i)
 		}
 	}
+	if k.late > 0 {
+		c.Grid[2] = 2
+		k.coverHalves(c.Cover)
+	}
 	if k.splits > 1 {
 		for i := range c.Cover {
 			c.Cover[i].Joined = []int{2}
@@ -205,6 +211,7 @@ func (k gemmFragment) declareSeries(s *site.Signature) kernel.Value {
 func (k gemmFragment) kernel(s *site.Signature) func(b *kernel.Builder) {
 	a, series, find := k.declare(s, false, k.firsts(k.outputsOf())), k.declareSeries(s), k.from.declareRows(s)
 	split := k.declareSplit(s)
+	late := a.projects[k.late].first
 	return func(b *kernel.Builder) {
 		b.Workgroup(k.threads())
 		rows := find(b, a)
@@ -212,7 +219,10 @@ func (k gemmFragment) kernel(s *site.Signature) func(b *kernel.Builder) {
 			a.join(b, b.WorkgroupID(1))
 		}
 		tile := rows(k.tileRows())
-		if k.rowTiles() > 1 {
+		if k.late > 0 {
+			k.halve(b, &tile, late)
+		}
+		if k.rowTiles() > 1 || k.late > 0 {
 			none := b.Ge(tile.row, tile.rows)
 			k.clearTiles(b, a, none)
 			b.ReturnIf(none)

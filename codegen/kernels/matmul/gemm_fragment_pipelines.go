@@ -12,8 +12,8 @@ type pipeline struct {
 	space func(k gemmFragment) int
 	// cases: there is code of its own for fewer rows than those of a tile.
 	cases bool
-	// buffers is how many copies fill with x, which subgroups multiply together; 0 if lanes bring x for themselves.
-	buffers int
+	// grouped: copies bring x, which subgroups multiply together.
+	grouped bool
 	run     func(t *fragmentRun, series kernel.Value)
 }
 
@@ -26,5 +26,5 @@ var (
 	kept    = &pipeline{family: "gemm_fragment", name: "kept", run: (*fragmentRun).runKept}
 	staged  = &pipeline{family: "gemm_fragment", name: "staged", shared: gemmFragment.stagedVec4, run: (*fragmentRun).runStaged}
 	pooled  = &pipeline{family: "gemm_fragment", name: "pooled", shared: gemmFragment.pooledVec4, space: gemmFragment.space, cases: true, run: (*fragmentRun).runPooled}
-	grouped = &pipeline{family: "gemm_wgmma", name: "grouped", shared: gemmFragment.groupedVec4, space: gemmFragment.groupedSpace, buffers: groupedBuffers, run: (*fragmentRun).runGrouped}
+	grouped = &pipeline{family: "gemm_wgmma", name: "grouped", shared: gemmFragment.groupedVec4, space: gemmFragment.groupedSpace, grouped: true, run: (*fragmentRun).runGrouped}
 )

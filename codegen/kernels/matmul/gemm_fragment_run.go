@@ -61,13 +61,10 @@ func (at fragmentAt) after(p int) (block kernel.Value, iteration int) {
 func (k gemmFragment) emit(b *kernel.Builder, a *linearArgs, series, workgroup kernel.Value, tile rowTile, split *fragmentSplit) {
 	memory := b.Shared(lane.U32x4, k.shared())
 	tile.b = b
-	var arrivals *kernel.Arrivals
-	if k.pipe.buffers > 0 {
-		arrivals = b.Arrivals(k.pipe.buffers)
-	}
+	arrivals := k.declareArrivals(b)
 	copied := k.declareCopies(b)
 	rows := func() { k.emitRows(a, series, workgroup, tile, memory, split, arrivals, copied) }
-	if !k.pipe.cases {
+	if !k.pipe.cases && k.halves() == 1 {
 		rows()
 		return
 	}
@@ -80,8 +77,12 @@ func (k gemmFragment) emit(b *kernel.Builder, a *linearArgs, series, workgroup k
 
 // rowsOf is how many rows of the tile there are.
 func (k gemmFragment) rowsOf(t *rowTile) kernel.Value {
-	if t.sorted != nil || k.rowTiles() > 1 {
-		return t.b.Min(t.b.Sub(t.rows, t.row), k.fragmentTile.rows)
+	if t.sorted != nil || k.rowTiles() > 1 || k.limit != nil {
+		most := kernel.Operand(k.fragmentTile.rows)
+		if k.limit != nil {
+			most = *k.limit
+		}
+		return t.b.Min(t.b.Sub(t.rows, t.row), most)
 	}
 	return t.rows
 }
@@ -111,21 +112,30 @@ func (t *fragmentRun) items(col kernel.Value, live *kernel.Value) [][2]weight.Fr
 
 // itemsBy are the same, whose words d loads.
 func (t *fragmentRun) itemsBy(col kernel.Value, d *weight.CoopDecoder) [][2]weight.FragmentItem {
-	b := t.b
+	return t.open(d, func(n int) kernel.Value { return t.weightRow(col, n) })
+}
+
+// open returns the items of rows, given from which of its outputs on the subgroup wants one.
+func (t *fragmentRun) open(d *weight.CoopDecoder, row func(n int) kernel.Value) [][2]weight.FragmentItem {
 	list := make([][2]weight.FragmentItem, t.outputs/fragment.Side)
 	for i := range list {
 		for h := range 2 {
 			n := i*fragment.Side + h*fragment.Side/2
-			m := n / t.each()
-			w := t.p.matrices[m]
-			row := b.Add(t.outputOf(b.Add(col, t.mine)), t.place, n%t.each())
-			if t.direct() { // of a lane, neighbours
-				row = b.Add(col, t.mine, b.Mul(t.place, t.laneOutputs()), n/fragment.Columns%t.laneOutputs())
-			}
-			list[i][h] = w.Format.Fragment.Open(d, w, t.p.row(b, m, b.Min(row, b.Sub(t.p.width, 1))), t.quad)
+			w := t.p.matrices[n/t.each()]
+			list[i][h] = w.Format.Fragment.Open(d, w, row(n), t.quad)
 		}
 	}
 	return list
+}
+
+// weightRow returns the row of weights of the lane's place among the subgroup's outputs from n on.
+func (t *fragmentRun) weightRow(col kernel.Value, n int) kernel.Value {
+	b := t.b
+	row := b.Add(t.outputOf(b.Add(col, t.mine)), t.place, n%t.each())
+	if t.direct() { // of a lane, neighbours
+		row = b.Add(col, t.mine, b.Mul(t.place, t.laneOutputs()), n/fragment.Columns%t.laneOutputs())
+	}
+	return t.p.row(b, n/t.each(), b.Min(row, b.Sub(t.p.width, 1)))
 }
 
 // runKept goes through tiles; each subgroup has one block of them.

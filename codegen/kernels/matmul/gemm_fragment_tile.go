@@ -21,6 +21,7 @@ type fragmentTile struct {
 	pipe    *pipeline
 	series  int // tiles of a workgroup, one after the other
 	splits  int // workgroups that share the blocks of a row (split-K)
+	late    int // projections from this one on have tiles of half the rows, so that all end together; 0: none
 
 	// For pooled rows sorted by expert:
 
@@ -35,6 +36,12 @@ func (t fragmentTile) direct() bool { return t.apart > 0 }
 
 func (t fragmentTile) name() string {
 	name := fmt.Sprintf("outputs=%dx%d groups=%d x %s turns=%d", t.across, t.outputs, t.groups, t.pipe.name, t.turns())
+	if t.rows > FragmentTall {
+		name += fmt.Sprintf(" rows=%d", t.rows)
+	}
+	if t.late > 0 {
+		name += fmt.Sprintf(" late=%d", t.late)
+	}
 	if t.splits > 1 {
 		name += fmt.Sprintf(" splits=%d", t.splits)
 	}
@@ -140,6 +147,8 @@ func widestAlike(s *site.Site) int {
 func (k gemmFragment) cases() []int {
 	list := []int{24, 40}
 	switch top := k.fragmentTile.rows; {
+	case k.pipe.grouped:
+		list = []int{ir.TileRows}
 	case k.apart > 0:
 		list = nil
 		for n := k.apart; n < top; n += k.apart {
@@ -167,6 +176,10 @@ func (k gemmFragment) space() int {
 
 // tiling is what the kernel does with the tile.
 func (k gemmFragment) tiling() *site.Tiling {
-	return &site.Tiling{Name: k.pipe.name, K: k.k, Rows: k.fragmentTile.rows, Cases: k.cases(), Across: k.tiles(k.outputsOf()), Outputs: k.outputsOf(),
+	late := 0
+	if k.late > 0 {
+		late = k.tiles(k.outputsOf()) - k.firsts(k.outputsOf())[k.late]
+	}
+	return &site.Tiling{Late: late, Name: k.pipe.name, K: k.k, Rows: k.fragmentTile.rows, Cases: k.cases(), Across: k.tiles(k.outputsOf()), Outputs: k.outputsOf(),
 		Wide: k.outputs, Subgroups: k.across * k.groups, Groups: k.groups, Iterations: k.k / (weight.FragmentBlock * k.groups * k.splits), Series: k.series, Splits: k.splits}
 }

@@ -81,23 +81,36 @@ const WgmmaLeast = 2048
 // wgmmaSplits are how many workgroups may share the elements of a row.
 var wgmmaSplits = []int{1, 2, 3, 4}
 
-// wgmmaTiles returns the tiles by subgroups side by side, each for all splits. Registers bound the product of subgroups
-// and rows: lanes hold the sums.
+// wgmmaShapes are subgroups side by side and rows of the tiles. Registers hold the sums, and bound the product of both.
+// For 256 rows weights are made half as often.
+var wgmmaShapes = []struct{ across, rows int }{{16, ir.TileRows}, {8, ir.TileRows}, {8, groupedRows}}
+
+// wgmmaTiles returns the tiles, each for all splits.
 func wgmmaTiles(s *site.Site, g *linearGroup) []fragmentTile {
 	var list []fragmentTile
-	widths := []int{16, 8}
-	if gate := g.projects[0].result.Def; len(g.projects) == 1 && gate.Kind.Name == "linear" && GatesRule(s.Func.Uses(), gate) {
-		widths = widths[1:] // beside the rule's workgroups there is no room for more
-	}
+	gate := g.projects[0].result.Def
+	beside := len(g.projects) == 1 && gate.Kind.Name == "linear" && GatesRule(s.Func.Uses(), gate)
 	for _, splits := range wgmmaSplits {
-		for _, across := range widths {
-			t := fragmentTile{outputs: fragment.Side, across: across, groups: 1, rows: ir.TileRows, pipe: grouped, series: 1, splits: splits}
-			if g.canSplit(s, t) && g.canTile(t) {
+		for _, shape := range wgmmaShapes {
+			if beside && shape.across*shape.rows > 8*ir.TileRows {
+				continue // beside the rule's workgroups there is no room for more
+			}
+			t := fragmentTile{outputs: fragment.Side, across: shape.across, groups: 1, rows: shape.rows, pipe: grouped, series: 1, splits: splits}
+			if g.fitsRows(t) && g.canSplit(s, t) && g.canTile(t) {
 				list = append(list, t)
+				if t.late = g.lateFrom(s, t); t.late > 0 {
+					list = append(list, t)
+				}
 			}
 		}
 	}
 	return list
+}
+
+// fitsRows reports whether tiles of so many rows are whole and pay: those of 256 gain nothing for weights whose words
+// are not copied ahead (q8_0).
+func (g *linearGroup) fitsRows(t fragmentTile) bool {
+	return g.rows%t.rows == 0 && (t.rows < groupedRows || g.fragment(t).copies() != [2]int{})
 }
 
 // GatesRule reports whether op projects, from rows that gemm_wgmma takes, what gates the result of a chunked delta

@@ -29,16 +29,17 @@ func TestTile(t *testing.T) {
 }
 
 // TestGemmWgmma computes projections with the interpreter, in all tiles. Of the last tile of rows few are there. Of
-// K-quants words are copied ahead, of q6_k by 8 subgroups alone.
+// K-quants words are copied ahead, of q6_k by 8 subgroups alone. Only where they are, are there tiles of 256 rows.
 func TestGemmWgmma(t *testing.T) {
-	ahead := map[ir.DType]int{ir.Q4_K: 2, ir.Q5_K: 2, ir.Q6_K: 1}
+	ahead := map[ir.DType]int{ir.Q4_K: 3, ir.Q5_K: 3, ir.Q6_K: 2}
+	tiles := map[ir.DType]int{ir.Q4_K: 3, ir.Q5_K: 3, ir.Q6_K: 3, ir.Q8_0: 2}
 	for _, d := range kerneltest.Some([]ir.DType{ir.Q4_K, ir.Q5_K, ir.Q6_K, ir.Q8_0}) {
 		t.Run(fmt.Sprint(d), func(t *testing.T) {
 			t.Parallel()
 			w := newWork(t, 256, 230)
 			out := []*ir.Value{w.op("add", nil, w.linear(w.tiled(w.rounded(w.rows(ir.T, 512)), "23 12 13"), d, 132), w.rows(ir.T, 132))}
 			n := 0
-			for _, c := range w.wgmma(2, out...) {
+			for _, c := range w.wgmma(tiles[d], out...) {
 				w.checkAll(kerneltest.Launch, c, 230, out)
 				if strings.Contains(c.Kernel, " ahead") {
 					n++
@@ -64,15 +65,16 @@ func TestGemmWgmmaSplits(t *testing.T) {
 
 // TestGemmWgmmaGroups computes groups of several projections, biases and activations, and has their modules assembled.
 func TestGemmWgmmaGroups(t *testing.T) {
+	tiles := map[string]int{"qkv": 2, "residuals": 3} // q8_0 has none of 256 rows
 	for i, g := range coopGroups {
-		if g.name != "qkv" && g.name != "residuals" || !kerneltest.Takes(i, 2) {
+		if tiles[g.name] == 0 || !kerneltest.Takes(i, 2) {
 			continue
 		}
 		t.Run(g.name, func(t *testing.T) {
 			t.Parallel()
 			w := newWork(t, 256, 131) // of the second tile three rows are there
 			out := g.build(w, w.tiled(w.rounded(w.rows(ir.T, g.k)), "12 23 13"))
-			list := w.wgmma(2, out...)
+			list := w.wgmma(tiles[g.name], out...)
 			w.checkAll(kerneltest.Launch, list[1], 131, out)
 			for _, c := range list {
 				kerneltest.Assembled(t, c)

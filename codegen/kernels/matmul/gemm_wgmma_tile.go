@@ -38,13 +38,18 @@ func sameElements(orders [][2]int, n int) bool {
 // tileCover says what workgroups write of the i-th result, which lies in tiles.
 func (k gemmFragment) tileCover(i int) plans.Cover {
 	p, orders := k.projects[i], len(k.projects[i].orders)
-	return plans.Cover{Arg: matrixName("y", i, 0), Dims: []int{k.rowTiles(), orders, p.width / ir.PieceElements, ir.TileRows, ir.PieceElements},
-		Tile: []int{1, orders, k.pieces(), ir.TileRows, ir.PieceElements}, Axis: []int{0, -1, 1, -1, -1}, First: []int{0, 0, k.firsts(k.outputsOf())[i], 0, 0}}
+	return plans.Cover{Arg: matrixName("y", i, 0), Dims: []int{k.rowTiles() * k.halves(), orders, p.width / ir.PieceElements, ir.TileRows, ir.PieceElements},
+		Tile: []int{k.halves(), orders, k.pieces(), ir.TileRows, ir.PieceElements}, Axis: []int{0, -1, 1, -1, -1}, First: []int{0, 0, k.firsts(k.outputsOf())[i], 0, 0}}
 }
 
 // tiler writes a projection's result into the workgroup's tile.
-func (p *projectArgs) tiler(b *kernel.Builder) weight.Tiler {
-	return weight.Tiler{Builder: b, Y: p.out, Orders: p.spec.orders, Width: p.width, Tile: b.WorkgroupID(0)}
+func (p *projectArgs) tiler(b *kernel.Builder, tile kernel.Value) weight.Tiler {
+	return weight.Tiler{Builder: b, Y: p.out, Orders: p.spec.orders, Width: p.width, Tile: tile}
+}
+
+// tileOf is the half-th tile of x of the workgroup.
+func (k gemmFragment) tileOf(b *kernel.Builder, half int) kernel.Value {
+	return b.Add(b.Mul(b.WorkgroupID(0), k.fragmentTile.rows/ir.TileRows), half)
 }
 
 // clearTiles has workgroups without any row write zeros where results lie in tiles.
@@ -55,7 +60,9 @@ func (k gemmFragment) clearTiles(b *kernel.Builder, a *linearArgs, none kernel.V
 	b.If(none, func() {
 		a.each(b, b.WorkgroupID(1), func(p *projectArgs, at kernel.Value) {
 			if p.spec.tile != nil {
-				p.tiler(b).Clear(b.U32(0), ir.TileRows, b.Mul(at, k.pieces()), k.pieces(), k.threads())
+				for h := range k.halves() {
+					p.tiler(b, k.tileOf(b, h)).Clear(b.U32(0), ir.TileRows, b.Mul(at, k.pieces()), k.pieces(), k.threads())
+				}
 			}
 		})
 	})
@@ -67,19 +74,29 @@ func (t *fragmentRun) outputOf(n kernel.Value) kernel.Value {
 		return n
 	}
 	b := t.b
-	octet := t.p.tiler(b).Octet(b.Div(b.Mod(n, ir.TileBlock), ir.PieceElements))
+	octet := t.p.tiler(b, b.U32(0)).Octet(b.Div(b.Mod(n, ir.TileBlock), ir.PieceElements))
 	return b.Add(b.Mul(b.Div(n, ir.TileBlock), ir.TileBlock), b.Mul(octet, ir.PieceElements))
 }
 
 // writeTiles finishes and writes the outputs of the workgroup, which begin at place col/8, and whose sums begin at
 // base: a lane four pieces of a row. Neighbouring lanes have neighbouring rows.
 func (t *fragmentRun) writeTiles(base, col kernel.Value) {
+	for h := range t.halves() {
+		t.writeTile(h, base, col)
+	}
+	if most := t.fragmentTile.rows / ir.TileRows; t.halves() < most {
+		t.p.tiler(t.b, t.tileOf(t.b, most-1)).Clear(t.b.U32(0), ir.TileRows, t.b.Div(col, ir.PieceElements), t.pieces(), t.threads())
+	}
+}
+
+func (t *fragmentRun) writeTile(h int, base, col kernel.Value) {
 	b, p := t.b, t.p
-	tiler, width := p.tiler(b), b.Div(p.width, 4)
+	tiler, width := p.tiler(b, t.tileOf(b, h)), b.Div(p.width, 4)
 	r, q := b.Mod(b.LocalID(), ir.TileRows), b.Add(b.Div(col, 4*ir.PieceElements), b.Div(b.LocalID(), ir.TileRows))
+	r = b.Add(r, h*ir.TileRows)
 	row, block := b.Add(t.row, r), b.Div(q, weight.BlockPieces/4)
 	there := b.Lt(row, t.rows)
-	tiler.Store(r, block, b.Mod(q, weight.BlockPieces/4), func(first kernel.Value, more int) kernel.Value {
+	tiler.Store(b.Sub(r, h*ir.TileRows), block, b.Mod(q, weight.BlockPieces/4), func(first kernel.Value, more int) kernel.Value {
 		sub := b.Mod(b.Add(tiler.Place(first), tiler.Place(b.U32(uint32(more)))), t.pieces())
 		octet := b.Add(b.Mul(block, weight.BlockPieces), first, more)
 		var words []kernel.Operand

@@ -16,14 +16,14 @@ func TestGemmWgmmaTile(t *testing.T) {
 		lanes string
 		n     int
 		count int // candidates: with two orders small workgroups have no whole pieces
-	}{{"12", 131, 2}, {"13", 131, 2}, {"23", 100, 2}, {"13 12", 131, 1}} {
+	}{{"12", 131, 3}, {"13", 131, 3}, {"23", 100, 3}, {"13 12", 131, 1}} {
 		t.Run(fmt.Sprint(c.lanes, " ", c.n), func(t *testing.T) {
 			t.Parallel()
 			w := newWork(t, 256, c.n)
 			x := w.tiled(w.rounded(w.rows(ir.T, 256)), "13")
 			gate := w.op("linear", nil, x, w.matrix(ir.Q4_K, 512, 256), w.vector("bias", 512))
 			half := w.op("half", nil, w.glu("silu", gate, w.linear(x, ir.Q4_K, 512)))
-			w.want[half] = kerneltest.Launch(t, w.wgmma(2, half)[0], w.sizes, w.data)[half]
+			w.want[half] = kerneltest.Launch(t, w.wgmma(3, half)[0], w.sizes, w.data)[half]
 			tile := w.op("tile", ir.Attrs{{Name: "rows", Value: int64(256)}, {Name: "lanes", Value: c.lanes}}, half)
 			for _, k := range w.wgmma(c.count, tile) {
 				if got := kerneltest.Launch(t, k, w.sizes, w.data)[tile]; !bytes.Equal(got, w.want[tile]) {

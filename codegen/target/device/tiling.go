@@ -17,6 +17,7 @@ type Tiling struct {
 	Outputs    int    // of a workgroup
 	Wide       int    // outputs of a subgroup
 	Subgroups  int    // of a workgroup
+	Late       int    // of Across, tiles of half the rows, which begin last
 	Groups     int    // groups of them, which share the elements of a row
 	Ahead      int    // iterations from the load of weights to their use
 	Iterations int    // iterations of a workgroup over its elements of a row

@@ -99,20 +99,29 @@ func fragmentSeconds(t *device.Tiling, rows, units int) float64 {
 // lastBlock is the microseconds of a last-block reduction of so many sums.
 func lastBlock(splits, sums int) float64 { return 2 + 0.3*float64(splits) + float64(sums)/4e5 }
 
-// wgmmaBlocks has the microseconds of a block of 256 elements by subgroups of a workgroup, and the further microseconds
-// of a tile. They were measured with q4_k, q6_k and q8_0 (docs/lab/prompts.md).
-var wgmmaBlocks = map[int]struct{ block, besides float64 }{
-	16: {3.2, 4},
-	8:  {2, 4},
+// wgmmaBlocks has the microseconds of a block of 256 elements by subgroups of a workgroup and rows of its tile, and the
+// further microseconds of a tile. They were measured with q4_k, q6_k and q8_0 (docs/lab/prompts.md).
+var wgmmaBlocks = map[[2]int]struct{ block, besides float64 }{
+	{16, 128}: {3.2, 4},
+	{8, 128}:  {2, 4},
+	{8, 256}:  {3.1, 4},
 }
 
 func wgmmaSeconds(t *device.Tiling, rows, units int) float64 {
-	times, ok := wgmmaBlocks[t.Subgroups]
-	if !ok || t.K < wgmmaLeast {
-		return math.Inf(1)
+	tile := func(rows int) float64 {
+		times, ok := wgmmaBlocks[[2]int{t.Subgroups, rows}]
+		if !ok || t.K < wgmmaLeast {
+			return math.Inf(1)
+		}
+		return times.besides + float64(t.Iterations)*times.block
 	}
 	tiles := t.Tiles(rows) * t.Across
-	us := matrixFixed + float64(device.Rounds(tiles*t.Splits, units))*(times.besides+float64(t.Iterations)*times.block)
+	us := matrixFixed + float64(device.Rounds(tiles*t.Splits, units))*tile(t.Rows)
+	if t.Late > 0 { // halves of tiles begin when all others have begun
+		whole := t.Tiles(rows) * (t.Across - t.Late)
+		halves := 2*t.Tiles(rows)*t.Late + whole%units - units
+		us = matrixFixed + float64(device.Rounds(whole, units))*tile(t.Rows) + float64(device.Rounds(max(0, halves), units))*tile(t.Rows/2)
+	}
 	if t.Splits > 1 {
 		us += lastBlock(t.Splits, t.Splits*t.Rows*tiles*t.Outputs)
 	}
