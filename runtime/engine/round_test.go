@@ -1,7 +1,9 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -117,6 +119,76 @@ func TestRounds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestRoundsAtRandom: of requests at random, short and long, of three priorities, more than there are slots and pages
+// for, some of which are given up, each has the answer that it has alone, or a beginning of it.
+func TestRoundsAtRandom(t *testing.T) {
+	for seed := range uint64(14) {
+		k := kinds[int(seed)%len(kinds)]
+		t.Run(fmt.Sprint(k.name, " ", seed), func(t *testing.T) {
+			bubble(t, func(t *testing.T) { testRoundsAtRandom(t, seed, k.recurrent, k.rings, k.pages) })
+		})
+	}
+}
+
+func testRoundsAtRandom(t *testing.T, seed uint64, recurrent, rings, pages bool) {
+	const ctx, slots = 1024, 12
+	draw := rand.New(rand.NewPCG(seed, 42))
+	maybe := func() bool { return draw.IntN(2) > 0 }
+	p := kindPlan(slots, recurrent, rings, false)
+	if pages {
+		toPages(p, 1+2*ctx/fakePage)
+	}
+	if maybe() {
+		toParts(p)
+	}
+	toWide(p)
+	x := newFake(p)
+	x.overlaps = maybe()
+	o := engine.Options{Queue: 100}
+	if maybe() {
+		o.ITL = engine.Unhurried
+	}
+	if o.ReuseAnswers = maybe(); o.ReuseAnswers {
+		x.alike = true // so that answers are those of requests alone
+	}
+	bare := o
+	if maybe() {
+		o.Keeper = newMemoryKeeper(nil)
+	}
+	e, err := engine.New(p, x, fakeTokenizer(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	var wait sync.WaitGroup
+	for i := range 80 {
+		r := engine.Request{Prompt: prompt(draw.IntN(4), 1+draw.IntN(fakeJoins+4)), Max: draw.IntN(60), TopLogprobs: draw.IntN(3) - 1, IgnoreEOG: true, Priority: draw.IntN(3)}
+		if maybe() {
+			r.Prompt = slices.Concat(prompt(1+draw.IntN(3), draw.IntN(400)), prompt(9+draw.IntN(50), 1+draw.IntN(400)))
+		}
+		if maybe() {
+			r.Sampling = sample.Neutral()
+			r.Sampling.Seed = uint64(i)
+		}
+		r.Turn = draw.IntN(len(r.Prompt))
+		delay, patience := time.Duration(draw.IntN(1500))*time.Millisecond, time.Hour
+		if draw.IntN(3) == 0 {
+			patience = time.Duration(1+draw.IntN(300)) * time.Millisecond
+		}
+		wait.Go(func() {
+			time.Sleep(delay)
+			limited, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			got, none := ask(limited, e, r), alone(p, bare, x.alike, r)
+			begun := got.err == nil && got.done.Reason == engine.Cancelled && len(got.tokens) <= len(none.tokens) && slices.Equal(got.tokens, none.tokens[:len(got.tokens)])
+			if got.err != nil || got.text != none.text && !begun {
+				t.Errorf("request %d of %d tokens: %q, alone %q; %v", i, len(r.Prompt), got.text, none.text, got.err)
+			}
+		})
+	}
+	wait.Wait()
 }
 
 // TestRoundsInOrder: a short prompt is read before a long one that came behind it, and does not wait for the end of one

@@ -276,6 +276,8 @@ var mutants = []mutant{
 		"took := min(", "took := max(", "runtime/engine", "TestJoins"},
 	{"rows of prompts are read on behind a turn that is kept", "runtime/engine/round.go",
 		"		n = min(n, to)\n", "", "runtime/engine", "TestTurnInRound"},
+	{"who gives a slot up while a round reads the prompt stays in rounds", "runtime/engine/pages.go",
+		"s.slot, s.started, s.joined, s.waitsFor, s.next = nil, false, false,", "s.slot, s.started, s.waitsFor, s.next = nil, false,", "runtime/engine", "TestRoundsAtRandom"},
 	{"those that answer wait for all rows of prompts", "runtime/engine/round.go",
 		"e.late(all, had, room, depth) {", "e.late(all, had, room, depth) && room < 0 {", "runtime/engine", "TestRoundsInTime"},
 	{"a long prompt is read before short ones that came first", "runtime/engine/parts.go",
