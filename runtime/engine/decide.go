@@ -119,10 +119,9 @@ func (t turns) waitsFor(waiting []*seq, first string) map[string]int {
 	return all
 }
 
-// waitFor notes why the prompts that are still to be read get no further step now: the first of them for the tokens of
-// others, those behind it for the first.
-func (e *Engine) waitFor() {
-	why := ForTokens
+// waitFor notes why the prompts that are still to be read, but not in rounds, get no further step now; those behind the
+// first of them wait for that.
+func (e *Engine) waitFor(why string) {
 	for _, s := range e.running {
 		if s.waitsFor = ""; !s.ended && s.slot != nil && s.reading() && !s.joined {
 			s.waitsFor = why

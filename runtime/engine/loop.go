@@ -191,10 +191,12 @@ func (e *Engine) step() error {
 		if err != nil {
 			return err
 		}
-		if r == nil || len(r.rows) == 0 {
-			if r != nil {
-				e.waitFor()
-			}
+		switch {
+		case r == nil: // rounds may read short prompts that come before
+			e.waitFor(ForOrder)
+			return e.decodeAll()
+		case len(r.rows) == 0:
+			e.waitFor(ForTokens)
 			return e.decodeAll()
 		}
 		took, err := e.readRuns(r)

@@ -219,6 +219,9 @@ func TestRoundsInOrder(t *testing.T) {
 			if len(kinds) < 8 || kinds[:len(want)] != want {
 				t.Errorf("steps are %s, want %s before the others", kinds, want)
 			}
+			if waits := e.Stats().PromptWaits; !before && waits[engine.ForOrder] == 0 {
+				t.Errorf("prompts wait: %v, none for %s", waits, engine.ForOrder)
+			}
 		}
 	})
 }
