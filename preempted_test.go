@@ -3,6 +3,7 @@ package zincc_test
 import (
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -70,11 +71,18 @@ func answers(t *testing.T, plan *plans.Plan, exec runtime.Executor, together int
 	defer e.Close()
 	texts := []string{"// path: sort/search.go\npackage sort\n", "func Reverse(s string) string {", "package strings\n\n"}
 	all := make([][]int32, requests)
+	// The first step waits for three to be there, which need more pages than the pool has, however slowly they come.
+	first := sync.OnceFunc(func() {
+		for began := time.Now(); together > 1 && e.Stats().Waiting < 2 && time.Since(began) < time.Minute; {
+			time.Sleep(time.Millisecond)
+		}
+	})
 	var group errgroup.Group
 	group.SetLimit(together)
 	for i := range all {
 		prompt := tok.Encode(texts[i%3]+strings.Repeat("// x\n", i/3), text.EncodeOptions{AddSpecial: true})
 		r := engine.Request{Prompt: prompt, Max: 66 - len(prompt), TopLogprobs: -1, IgnoreEOG: true}
+		r.Reading = func(int) { first() }
 		if i%2 > 0 {
 			r.Sampling = sample.Neutral()
 			r.Sampling.Seed, r.Sampling.Repeat = uint64(i), 1.1
