@@ -12,7 +12,7 @@ import (
 
 // ReadSpans copies spans to the host's memory.
 func (x *Executor) ReadSpans(ctx context.Context, spans []plans.Span, to []byte) error {
-	return x.stageSpans(ctx, spans, to, driver.Readback, place.to, func(host, staged []byte) { copyWide(host, staged) })
+	return x.stageSpans(ctx, spans, to, driver.Readback, place.to, copyWide)
 }
 
 // ReadState copies bytes of a state, from one on, to the host's memory.
@@ -24,7 +24,7 @@ func (x *Executor) ReadState(ctx context.Context, saved runtime.State, from int6
 	if n := int64(len(to)); from < 0 || n > s.Bytes()-from {
 		return fmt.Errorf("%d bytes from %d on of a state of %d", n, from, s.Bytes())
 	}
-	return x.stage(ctx, []place{{buf: s.memory, at: from, bytes: int64(len(to))}}, to, driver.Readback, place.to, func(host, staged []byte) { copyWide(host, staged) })
+	return x.stage(ctx, []place{{buf: s.memory, at: from, bytes: int64(len(to))}}, to, driver.Readback, place.to, copyWide)
 }
 
 // WriteSpans copies the host's memory to spans.
