@@ -33,14 +33,16 @@ their entry's grain the same bits in caches, states and logits as one step, as m
 step with others, and decode entries of all widths the same bits for the same tokens.
 
 The result is the first dispatch that differs, with entry, call site, kernel, element
-and both numbers, and exit code 1. For a large model, bound the work:
+and both numbers, and exit code 1. For a large model, bound the work; with --layers none the oracle
+computes nothing, and the replays, cuts and widths take seconds:
 
   zincrun verify plan.bin --layers 0,17,35 --rows 64
+  zincrun verify plan.bin --layers none
   zincrun verify plan.bin --entry decode/1 --context 3000 --json`,
 	Setup: func(f *pflag.FlagSet) func(context.Context, []string) error {
 		var v verifyFlags
 		f.StringVar(&v.opts.Entry, "entry", "", "only this entry, such as decode/1")
-		f.StringVar(&v.layers, "layers", "", "compare only call sites of these layers, such as 0,17 or 3-5, and those of no layer")
+		f.StringVar(&v.layers, "layers", "", "compare only call sites of these layers, such as 0,17 or 3-5, and those of no layer; none for no call site")
 		f.IntVar(&v.opts.Rows, "rows", 0, "rows of a step, at most; 0 for what the entry takes")
 		f.IntVar(&v.opts.Context, "context", 75, "positions in the KV cache before a step")
 		v.plan.declare(f)
@@ -64,8 +66,10 @@ func (v *verifyFlags) run(ctx context.Context, args []string) error {
 	if v.opts.Rows < 0 || v.opts.Context < 0 {
 		return cli.Usagef("want --rows >= 0 and --context >= 0")
 	}
-	if v.opts.Layers, err = parseRanges("--layers", v.layers); err != nil {
-		return err
+	if v.opts.NoOracle = v.layers == "none"; !v.opts.NoOracle {
+		if v.opts.Layers, err = parseRanges("--layers", v.layers); err != nil {
+			return err
+		}
 	}
 	o, err := v.plan.open(ctx, path)
 	if err != nil {

@@ -71,6 +71,8 @@ type Device interface {
 type Options struct {
 	Entry  string // only this one; empty for all
 	Layers []int  // compare only the dispatches of these, and those of no layer; nil for all
+	// NoOracle compares no dispatch, but only what the device computes in several ways: replays, cuts and widths.
+	NoOracle bool
 	// Only, if not nil, chooses the dispatches to compare instead, and so the entries.
 	Only    func(entry string, dispatch int) bool
 	Rows    int // rows of a step, at most; 0 leaves that to the entry
@@ -233,6 +235,9 @@ func (v *verifier) add(r Result) {
 
 // selected reports whether the dispatch of a call site is to be compared.
 func (v *verifier) selected(entry string, dispatch int, site string) bool {
+	if v.opts.NoOracle {
+		return false
+	}
 	if v.opts.Only != nil {
 		return v.opts.Only(entry, dispatch)
 	}

@@ -360,6 +360,18 @@ func TestWidths(t *testing.T) {
 	if widths != want {
 		t.Errorf("%d widths compared", widths)
 	}
+	alone, err := verify.Plan(t.Context(), plan, src, dev, verify.Options{NoOracle: true, Rows: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := alone.First(); alone.Failed != 1 || f.Site != verify.Widths || f.Entry != entry {
+		t.Errorf("without the oracle %d failed, first %+v", alone.Failed, f)
+	}
+	for _, x := range alone.Results {
+		if x.Kernel != "" {
+			t.Errorf("without the oracle %s was compared", x.Site)
+		}
+	}
 }
 
 // TestWidestStep: the widest step, of 128 rows, gives those of as many sequences the bits that they have alone.
