@@ -83,18 +83,17 @@ func (e *Engine) nextRuns() (*runs, error) {
 		if err != nil || len(r.seqs) == 0 {
 			return nil, err
 		}
-		if !alike(r.entry) {
-			if w := r.wants[0]; e.spent == 0 || e.fits(r.seqs[0], r.entry, w.rows) {
-				r.packed = packed{[]int{w.rows}, w.rows, w.pos}
-			}
-			return r, nil
-		}
 		r.drop(func(s *seq) bool { return s.slot == nil }) // who started behind it has its pages
-		if len(r.seqs) > 0 {
+		if len(r.seqs) == 0 {
+			continue
+		}
+		if alike(r.entry) {
 			r.entry, r.packed = e.prompts.pack(r.wants, e.spent == 0, e.withinBound())
 			r.seqs = r.seqs[:max(1, len(r.rows))]
-			return r, nil
+		} else if w := r.wants[0]; e.spent == 0 || e.fits(r.seqs[0], r.entry, w.rows) {
+			r.packed = packed{[]int{w.rows}, w.rows, w.pos}
 		}
+		return r, nil
 	}
 }
 
@@ -111,9 +110,10 @@ func (r *runs) drop(out func(s *seq) bool) {
 }
 
 // gather lists the sequences of the next step of prompts, and what they want of it: the first that is to be read, and
-// where steps have parts, those behind it that may join. There are none while one before them is read in rounds.
+// where steps have parts, those behind it that may join. There are none while one before them is read in rounds. Short
+// ones, which rounds read, start wherever they are.
 func (e *Engine) gather() (*runs, error) {
-	r, rounds := &runs{}, false
+	r, rounds, full := &runs{}, false, false
 	var fits func(entry *plans.Entry, depth, rows int) bool
 	for i, s := range e.running {
 		if s.ended || s.slot == nil || !s.reading() {
@@ -121,7 +121,7 @@ func (e *Engine) gather() (*runs, error) {
 		}
 		if !s.joined {
 			short := !s.started && len(s.req.Prompt) <= e.prompts.joins
-			if !short && (rounds || len(r.seqs) > 0 && !e.mayJoin(i, r.wants, fits)) {
+			if !short && (rounds || full || len(r.seqs) > 0 && !e.mayJoin(i, r.wants, fits)) {
 				continue
 			}
 			if ready, err := e.start(s); err != nil {
@@ -136,14 +136,13 @@ func (e *Engine) gather() (*runs, error) {
 		}
 		entry, w := e.wants(s)
 		alone := !alike(entry) || !e.prompts.several || w.pos%entry.Grain > 0 || e.restorable(s)
-		if alone && len(r.seqs) > 0 {
+		if full || alone && len(r.seqs) > 0 {
 			continue
 		}
 		r.entry, r.seqs, r.wants = entry, append(r.seqs, s), append(r.wants, w)
-		if alone {
-			break
+		if full = alone; !full {
+			fits = e.withinBound()
 		}
-		fits = e.withinBound()
 	}
 	return r, nil
 }

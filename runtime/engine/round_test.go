@@ -195,9 +195,12 @@ func testRoundsAtRandom(t *testing.T, seed uint64, recurrent, rings, pages bool)
 // that came before.
 func TestRoundsInOrder(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		p := toWide(toParts(fakePlan(8, 4096, false)))
-		for _, before := range []bool{false, true} {
-			x := newFake(p)
+		for _, c := range []struct{ parts, before bool }{{true, false}, {true, true}, {false, true}} {
+			p := toWide(fakePlan(8, 4096, false))
+			if c.parts {
+				toParts(p)
+			}
+			x, before := newFake(p), c.before
 			e, err := engine.New(p, x, fakeTokenizer(), engine.Options{})
 			if err != nil {
 				t.Fatal(err)
