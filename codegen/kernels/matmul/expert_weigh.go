@@ -48,6 +48,7 @@ func ExpertWeighCandidates(s *site.Site, route *ir.Op) []site.Candidate {
 	tile := 4 * weighLanes
 	return []site.Candidate{site.Implement(site.Candidate{
 		Kernel: fmt.Sprintf("expert_weigh %s + %s of %d w=%d%s", k.key(), gatingOf(k.route).key(), k.route.Args[0].Type.Last(), k.wave, k.rows.Key()),
+		Early:  true,
 		Grid:   [3]int{site.CeilDiv(k.width, tile), k.rows.Max, 1},
 		Cover:  []plans.Cover{{Arg: "y", Dims: []int{k.rows.Max, k.width}, Tile: []int{1, tile}, Axis: []int{1, 0}}},
 	}, "expert_weigh", k.kernel)}
@@ -77,10 +78,8 @@ func (k *expertWeigh) kernel(s *site.Signature) func(b *kernel.Builder) {
 		i := b.Add(b.Mul(b.WorkgroupID(0), weighLanes), b.LocalID())
 		own := b.Min(i, b.Sub(n, 1))
 		at := b.Add(b.Mul(row, n), own)
+		weights := of.weights(b, row, k.slots, k.wave) // before products, for which it may have to wait
 		var products, added []kernel.Value
-		for slot := range k.slots {
-			products = append(products, x.Load(lane.F32x4, b.Add(b.Mul(b.Add(b.Mul(row, k.slots), slot), n), own)))
-		}
 		for j, t := range k.terms {
 			v := terms[j].Load(lane.F32x4, at)
 			if k.isGated(t) {
@@ -93,7 +92,9 @@ func (k *expertWeigh) kernel(s *site.Signature) func(b *kernel.Builder) {
 			}
 			added = append(added, v)
 		}
-		weights := of.weights(b, row, k.slots, k.wave)
+		for slot := range k.slots {
+			products = append(products, x.Load(lane.F32x4, b.Add(b.Mul(b.Add(b.Mul(row, k.slots), slot), n), own)))
+		}
 		var sum kernel.Value
 		for slot, p := range products {
 			p = b.Add(p, b.Splat(b.F32(0), 4)) // no zero of expert_down is negative
