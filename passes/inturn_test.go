@@ -8,7 +8,8 @@ import (
 )
 
 // TestInTurn holds that of two projections of a stage the one with float32 weights comes a stage before one with
-// weights of a few bits that has much work, whichever is first in the program, and that what follows stays behind both.
+// weights of a few bits that has much work, whichever is first in the program, or a stage behind it in steps of more
+// rows than a sequence has, and that what follows stays behind both.
 func TestInTurn(t *testing.T) {
 	for _, c := range []struct {
 		rows         int
@@ -17,6 +18,8 @@ func TestInTurn(t *testing.T) {
 	}{
 		{4, ir.Q4_K, ir.F32, []int{0, 2, 1, 3}},
 		{4, ir.F32, ir.Q4_K, []int{0, 1, 2, 3}},
+		{16, ir.Q4_K, ir.F32, []int{0, 1, 2, 3}},
+		{16, ir.F32, ir.Q4_K, []int{0, 2, 1, 3}},
 		{2, ir.Q4_K, ir.F32, []int{0, 1, 1, 2}}, // too little work
 		{4, ir.Q4_K, ir.Q6_K, []int{0, 1, 1, 2}},
 		{4, ir.F32, ir.F32, []int{0, 1, 1, 2}},
@@ -27,7 +30,7 @@ func TestInTurn(t *testing.T) {
 			token := p.AddGlobal("token", ir.Step, ir.MakeType(ir.I32, ir.T))
 			table := p.AddGlobal("table", ir.Weight, ir.MakeType(ir.F32, 4, k))
 			one, other := p.AddGlobal("one", ir.Weight, ir.MakeType(c.first, width, k)), p.AddGlobal("other", ir.Weight, ir.MakeType(c.other, width, k))
-			f := &ir.Func{Name: fmt.Sprint("decode/", c.rows), Rows: c.rows, Run: c.rows, Class: ir.ExactStep}
+			f := &ir.Func{Name: fmt.Sprint("decode/", c.rows), Rows: c.rows, Run: min(c.rows, 8), Sequences: ir.ManySequences, Class: ir.ExactStep}
 			p.Funcs = []*ir.Func{f}
 			b := ir.NewBuilder(f)
 			put := func(kind string, args ...*ir.Value) *ir.Value {

@@ -494,8 +494,9 @@ func (k gemv) candidate() site.Candidate {
 		Rows:   k.rows,
 		Kept:   kept,
 		Timed:  k.timed,
-		Grid:   [3]int{workgroups, k.rows / k.columns, 1},
-		Cover:  k.covers(k.rows, k.columns, 1, k.outputsOf),
+		Early:  k.chunked(), EarlyOf: "x",
+		Grid:  [3]int{workgroups, k.rows / k.columns, 1},
+		Cover: k.covers(k.rows, k.columns, 1, k.outputsOf),
 	}
 	if k.ringed() {
 		ring := c.Cover[0]
