@@ -12,8 +12,8 @@ const turnWork = 1 << 28
 
 // inTurn gives two groups that share a stage a stage each, where they are projections that take turns. Side by side
 // they begin when all before has ended, and what follows begins when both have. In turn each begins while the one
-// before it runs, and the smaller one has the units while weights come for the larger one (docs/lab/hybrids.md). In steps
-// of more rows than a sequence has the larger one leaves no registers, so the smaller one has the units that end first.
+// before it runs, and the smaller one has the units while weights come for the larger one (docs/lab/hybrids.md). In
+// steps of more rows than a sequence has the larger one leaves no registers: the smaller one gets units that end first.
 func inTurn(f *ir.Func) {
 	added := 0
 	for i := 0; i < len(f.Groups); {
@@ -39,8 +39,8 @@ func inTurn(f *ir.Func) {
 }
 
 // takesTurns returns which of two groups comes second: of one of much work with weights of a few bits and one with
-// float32 weights (see apartRows) the former, or in steps of more rows than a sequence has the latter; in these also the
-// one of experts. It is nil if they do not take turns.
+// float32 weights (see apartRows) the former, or in steps of more rows than a sequence has the latter; in these also
+// the one of experts. It is nil if they do not take turns.
 func takesTurns(f *ir.Func, a, b *ir.Group) *ir.Group {
 	for _, two := range [][2]*ir.Group{{a, b}, {b, a}} {
 		small, large := two[0], two[1]
