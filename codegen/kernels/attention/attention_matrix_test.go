@@ -288,3 +288,34 @@ func TestAttentionInTurns(t *testing.T) {
 		}
 	}
 }
+
+// TestAttentionDoubled holds that eight heads of a workgroup in turns have the bits of two workgroups of four: rows of
+// one split and of several, which one workgroup or two share, dead ones, and runs of rows that attend to each other.
+func TestAttentionDoubled(t *testing.T) {
+	on := *kerneltest.Lookup(t, "sm_90-cuda")
+	on.Units = 2
+	for _, c := range kerneltest.Some([]kerneltest.Case{
+		{Ctx: 300, Slots: 16, Pos: []int{140, 15, 16, 17, 263, 262, 30, 31}, Slot: []int{1, 1, 1, 1, 2, 3, 4, 4}},
+		{Ctx: 300, Slots: 16, Pos: []int{40, 3, 263, 0, 17, 16, 15, 41}, Slot: []int{3, 1, 0, 2, 7, 6, 5, 4}},
+		{Ctx: 1200, Slots: 16, Pos: []int{1023, 1022, 1199, 5, 6, 7, 8, 9}, Slot: []int{1, 0, 5}},
+	}) {
+		var bits [2][]byte
+		for turn, rows := range []int{16, 8} {
+			of := c
+			of.Rows, of.N, of.RunRows = rows, 8, 8
+			of = gated(256, 8, true, atLeast(128, moreHeads(256, 5, fresh(256, 1, 5, headsTest("f16", "neox", 256, 64, 1, true, of)))))
+			candidates := of.Candidates(t, of.Site(t, &on))
+			if first := candidates[0].Kernel; strings.Contains(first, " copies doubled") != (turn == 0) {
+				t.Fatal(first)
+			}
+			of.RunOn(t, &on)
+			if _, err := exec.LookPath("ptxas"); err == nil {
+				kerneltest.Assembled(t, candidates[0])
+			}
+			bits[turn] = of.FirstOf(t, &on, kerneltest.InterpretOnly)["%12"]
+		}
+		if len(bits[1]) == 0 || !bytes.Equal(bits[0][:len(bits[1])], bits[1]) {
+			t.Errorf("%v: 16 rows have other bits than 8", c)
+		}
+	}
+}

@@ -43,6 +43,7 @@ type splitKernel struct {
 	lanes     bool // see laneSums
 	share     int  // heads of a workgroup
 	wide      bool // they are twice as many as elsewhere on matrices, see matrixSums
+	doubled   bool // the same, with the bits of half as many
 	team      int  // lanes of a team: a power of two
 	parts     int  // chunks of a head that a lane holds
 	subgroups int
@@ -232,8 +233,9 @@ func (k *splitKernel) divide(t *target.Target) {
 	case k.lanes:
 		k.share = shareOf(k.group, laneRegisters*lanesWide/k.headDim)
 	}
+	k.double(t)
 	room := t.Shared
-	if k.wide {
+	if k.wide || k.doubled {
 		room = t.SharedOptIn
 	}
 	for n := splitSubgroups; n > 0; n /= 2 {
@@ -256,11 +258,14 @@ func (k *splitKernel) sharedBytes(subgroups int) int {
 
 // together is how many of the workgroup's heads subgroups add up at a time, in shared memory.
 func (k *splitKernel) together() int {
-	if k.wide {
+	if k.eights() {
 		return matrixHeads
 	}
 	return k.share
 }
+
+// eights reports whether workgroups have eight heads on matrices.
+func (k *splitKernel) eights() bool { return k.wide || k.doubled }
 
 // halves reports whether the first two workgroups of a KV head have half of its heads each where one split would have
 // all positions: what makes q, k and v, and what adds up subgroups, would take twice as long in one.
@@ -313,6 +318,9 @@ func (k *splitKernel) key() string {
 	case k.asks:
 		key += " asks"
 	}
+	if k.doubled {
+		key += " doubled"
+	}
 	if k.waits {
 		key += " waits"
 	}
@@ -353,7 +361,11 @@ func (k *splitKernel) cacheAccess() kernel.Access {
 
 // work counts the workgroups that have something to do behind few positions.
 func (k *splitKernel) work() site.Work {
-	return site.Work{Workgroups: k.pairs() * min(k.apart(), max(1, k.roomFor())), Readers: k.sharers()}
+	readers := k.sharers()
+	if k.doubled {
+		readers *= 2 // half of the heads multiply behind the other half
+	}
+	return site.Work{Workgroups: k.pairs() * min(k.apart(), max(1, k.roomFor())), Readers: readers}
 }
 
 func (k *splitKernel) candidate() site.Candidate {

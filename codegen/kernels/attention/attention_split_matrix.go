@@ -2,6 +2,7 @@ package attention
 
 import (
 	"math"
+	"slices"
 
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
@@ -22,7 +23,8 @@ import (
 // and positions make up a matrix is free: those that a lane has lie together in the cache.
 //
 // A workgroup of eight heads has four more where the first four are twice, and the lower parts of the weights in a
-// second matrix.
+// second matrix. If it is wide both are added to the same sums, else to sums of their own, as in a workgroup of four;
+// then the tops of four heads each change together, too.
 //
 // A lane's place is that among 8, its quad that among the four lanes of one place.
 type matrixSums struct {
@@ -32,6 +34,7 @@ type matrixSums struct {
 	end, last   kernel.Value  // of the positions in the caches: the first beyond them, the last
 	queries     *kernel.Array // by 16 dims, head, quad: what lanes hold of q
 	sum         []*kernel.Var // by 16 dims
+	lower       []*kernel.Var // of the lower parts, if the workgroup is doubled
 	top, weight *kernel.Var   // of the place's head; scores are powers of two here
 
 	// For four heads: the part of a weight in the lane's column is one factor of its upper bits and another of the
@@ -103,7 +106,7 @@ func isWide(op *ir.Op, ctx int, t *target.Target) bool {
 
 // columns are the heads of the matrices' columns.
 func (k *splitKernel) columns() int {
-	if k.wide {
+	if k.eights() {
 		return 2 * matrixHeads
 	}
 	return matrixHeads
@@ -213,13 +216,16 @@ func (r *matrixSums) start() {
 		b.If(b.Lt(b.SubgroupID(), r.share), r.scoreOwn)
 	}
 	r.top, r.weight = b.Var(kernel.F32, emptyTop), b.Var(kernel.F32, 0)
-	if !r.wide {
+	if !r.eights() {
 		isLower := b.Ge(r.place, matrixHeads)
 		r.ofUpper, r.ofWhole = b.Select(isLower, b.F32(-1/lowerUnit), b.F32(1)), b.Select(isLower, b.F32(1/lowerUnit), b.F32(0))
 	}
 	sums := kernel.F32.Matrix(fragment.Side, fragment.Columns, kernel.Accumulator)
 	for range r.headDim / fragment.Side {
 		r.sum = append(r.sum, b.Var(sums, b.MatFill(sums, 0)))
+		if r.doubled {
+			r.lower = append(r.lower, b.Var(sums, b.MatFill(sums, 0)))
+		}
 	}
 }
 
@@ -316,12 +322,23 @@ func (r *matrixSums) weigh(scores [4]kernel.Value) (weights [4]kernel.Value) {
 	if r.wide {
 		over += wideShift
 	}
-	b.If(b.SubgroupAny(b.Gt(most, b.Add(r.top.Get(), over))), func() {
+	exceeds := b.Gt(most, b.Add(r.top.Get(), over))
+	grows := exceeds
+	var half [2]kernel.Value // of doubled workgroups, whether tops of the first and of the last four heads change
+	if r.doubled {
+		last := b.Ge(r.place, matrixHeads)
+		half[0], half[1] = b.SubgroupAny(b.And(exceeds, b.Not(last))), b.SubgroupAny(b.And(exceeds, last))
+		grows = b.Or(half[0], half[1])
+	}
+	b.If(b.SubgroupAny(grows), func() {
 		if r.wide {
 			most = b.Sub(most, float32(wideShift))
 		}
 		old := r.top.Get()
 		top := b.Max(old, lane.Fold(b, most, 1, 4, func(x, y kernel.Value) kernel.Value { return b.Max(x, y) }))
+		if r.doubled {
+			top = b.Select(b.Select(b.Ge(r.place, matrixHeads), half[1], half[0]), top, old)
+		}
 		fade := b.Exp2(b.Sub(old, top))
 		r.top.Set(top)
 		r.weight.Set(b.Mul(r.weight.Get(), fade))
@@ -329,7 +346,7 @@ func (r *matrixSums) weigh(scores [4]kernel.Value) (weights [4]kernel.Value) {
 		for e := range fades {
 			fades[e] = b.SubgroupShuffle(fade, b.Add(b.Mul(r.quad, 8), 4*e))
 		}
-		for _, s := range r.sum {
+		for _, s := range slices.Concat(r.sum, r.lower) {
 			for i := range fragment.Sums {
 				s.SetElem(i, b.Mul(s.Elem(i), fades[i%2]))
 			}
@@ -365,8 +382,12 @@ func (r *matrixSums) addValues(values tileWords, weights [4]kernel.Value) {
 		even, odd := b.PairHalves(pairs[0], pairs[1])
 		even2, odd2 := b.PairHalves(pairs[2], pairs[3])
 		v := b.MatPairs(vs, even, even2, odd, odd2)
-		for _, w := range w {
-			sum.Set(b.MatMulAdd(v, w, sum.Get()))
+		for i, w := range w {
+			to := sum
+			if r.doubled && i == 0 {
+				to = r.lower[m]
+			}
+			to.Set(b.MatMulAdd(v, w, to.Get()))
 		}
 	}
 }
@@ -375,11 +396,17 @@ func (r *matrixSums) addValues(values tileWords, weights [4]kernel.Value) {
 // and the lower ones, in a matrix each.
 func (r *matrixSums) weightMatrices(weights [4]kernel.Value) []kernel.Value {
 	b := r.b
-	if r.wide {
+	if r.eights() {
 		upper := func(x kernel.Value) kernel.Value {
 			return b.Bitcast(kernel.F32, b.And(b.Bitcast(kernel.U32, x), uint32(upperBits)))
 		}
-		return []kernel.Value{r.pairsOf(weights, func(x kernel.Value) kernel.Value { return b.Sub(x, upper(x)) }), r.pairsOf(weights, upper)}
+		lower := func(x kernel.Value) kernel.Value {
+			if x = b.Sub(x, upper(x)); r.doubled {
+				x = b.Mul(x, 1/lowerUnit)
+			}
+			return x
+		}
+		return []kernel.Value{r.pairsOf(weights, lower), r.pairsOf(weights, upper)}
 	}
 	part := func(x kernel.Value) kernel.Value { // its upper bits, or 1/lowerUnit times the rest
 		bits := b.Bitcast(kernel.F32, b.And(b.Bitcast(kernel.U32, x), uint32(upperBits)))
@@ -405,15 +432,15 @@ func (r *matrixSums) store(to subgroupSums, from kernel.Value) {
 	first := b.Mul(b.SubgroupID(), r.together())
 	weight := lane.Fold(b, r.weight.Get(), 1, 4, func(x, y kernel.Value) kernel.Value { return b.Add(x, y) })
 	h := r.place
-	if r.wide {
+	if r.eights() {
 		h = b.Sub(h, from) // those before are beyond all heads
 	}
 	b.If(b.And(b.Eq(r.quad, 0), b.Lt(h, r.together())), func() {
 		to.tops.Store(b.Add(first, h), b.Mul(r.top.Get(), math.Ln2))
 		to.weights.Store(b.Add(first, h), weight)
 	})
-	if r.wide {
-		r.storeWide(to, first, b.Sub(b.Mul(r.quad, 2), from))
+	if r.eights() {
+		r.storeEights(to, first, b.Sub(b.Mul(r.quad, 2), from))
 		return
 	}
 	lower := b.Shr(r.quad, 1)
@@ -436,16 +463,21 @@ func (r *matrixSums) store(to subgroupSums, from kernel.Value) {
 	}
 }
 
-// storeWide stores the lane's sums of heads h and h+1, unless they are others than those that are kept.
-func (r *matrixSums) storeWide(to subgroupSums, first, h kernel.Value) {
+// storeEights stores the lane's sums of heads h and h+1, unless they are others than those that are kept.
+func (r *matrixSums) storeEights(to subgroupSums, first, h kernel.Value) {
 	b, quads := r.b, r.headDim/4
+	sum := func(m, e int) kernel.Value {
+		if r.doubled {
+			return b.Add(r.sum[m].Elem(e), b.Mul(r.lower[m].Elem(e), lowerUnit))
+		}
+		return r.sum[m].Elem(e)
+	}
 	b.If(b.Lt(h, r.together()), func() {
 		for e := range 2 {
 			at := b.Mul(b.Add(first, h, e), quads)
 			for m := 0; m < len(r.sum); m += 2 {
-				x, y := r.sum[m], r.sum[m+1]
 				quad := b.Add(r.quadOf(b.U32(uint32(m/2%2))), m/4*16)
-				to.sums.Store(b.Add(at, quad), b.Vec(x.Elem(e), x.Elem(e+2), y.Elem(e), y.Elem(e+2)))
+				to.sums.Store(b.Add(at, quad), b.Vec(sum(m, e), sum(m, e+2), sum(m+1, e), sum(m+1, e+2)))
 			}
 		}
 	})

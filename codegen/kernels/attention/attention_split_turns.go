@@ -3,6 +3,8 @@ package attention
 import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
+	"github.com/zincc-dev/zincc/codegen/target"
+	"github.com/zincc-dev/zincc/ir"
 )
 
 // Rows of many sequences fill the units without splits. So a workgroup goes through several splits of a row there, one
@@ -18,6 +20,16 @@ const (
 
 // inTurns reports whether a workgroup may have several splits.
 func (k *splitKernel) inTurns() bool { return k.apart() < k.splits() }
+
+// double gives workgroups twice the heads where rows have more pairs than there are units, so that units read the cache
+// once and in half of the rounds. Parts of the sums that half of the heads have in one matrix are in two then.
+func (k *splitKernel) double(t *target.Target) {
+	if k.merge == nil || !k.matrices || k.wide || !k.rows.Tiled() || k.headDim != eightsHead || k.kv != ir.F16 || k.share != matrixHeads ||
+		k.group%(2*matrixHeads) != 0 || !t.Copies() || k.rows.Max*k.heads/k.share <= t.Units {
+		return
+	}
+	k.doubled, k.share = true, 2*matrixHeads
+}
 
 // apart is the workgroups that may share the splits of a row and KV head.
 func (k *splitKernel) apart() int {

@@ -27,7 +27,7 @@ func (r *splitRun) mergeSubgroups(of spreadSums, alone kernel.Value) {
 	b, quads := r.b, r.headDim/4
 	n := r.subgroups * r.together()
 	r.kept = subgroupSums{b.Shared(lane.F32x4, n*quads), b.Shared(kernel.F32, n), b.Shared(kernel.F32, n)}
-	if r.wide {
+	if r.eights() {
 		first, end := b.U32(0), b.U32(uint32(r.share))
 		if r.halves() {
 			first = b.Select(r.inHalves, b.Mul(r.split, r.together()), first)
@@ -47,14 +47,14 @@ func (r *splitRun) mergeKept(of spreadSums, from, alone kernel.Value) {
 	b := r.b
 	of.store(r.kept, from)
 	b.Barrier()
-	r.eachQuad(func(h, quad kernel.Value) {
+	r.eachQuad(r.together(), func(h, quad kernel.Value) {
 		s := r.joined(r.subgroups, h, quad, func(h, quad kernel.Value) (score, v kernel.Value) {
-			if r.wide {
+			if r.eights() {
 				h = b.Add(h, from)
 			}
 			return of.apart(h, quad)
 		})
-		if r.wide {
+		if r.eights() {
 			h = b.Add(h, from)
 		}
 		var gate kernel.Value
@@ -101,10 +101,10 @@ func (r *splitRun) joined(n int, h, quad kernel.Value, apart func(h, quad kernel
 	return s
 }
 
-// eachQuad hands the lanes the elements of the workgroup's heads, four at a time.
-func (r *splitRun) eachQuad(body func(h, quad kernel.Value)) {
+// eachQuad hands the lanes the elements of so many heads, four at a time.
+func (r *splitRun) eachQuad(heads int, body func(h, quad kernel.Value)) {
 	b, quads := r.b, r.headDim/4
-	b.For(b.LocalID(), r.together()*quads, r.subgroups*r.wave, func(i kernel.Value) { body(b.Div(i, quads), b.Mod(i, quads)) })
+	b.For(b.LocalID(), heads*quads, r.subgroups*r.wave, func(i kernel.Value) { body(b.Div(i, quads), b.Mod(i, quads)) })
 }
 
 // scratch counts the splits of one of the workgroup's heads through all heads and rows.
@@ -131,7 +131,7 @@ const mergeAtOnce = 8
 func (r *splitRun) mergeSplits(active kernel.Value) {
 	b, quads := r.b, r.headDim/4
 	if r.mergers == 1 {
-		r.eachQuad(func(h, quad kernel.Value) { r.write(h, quad, r.addUp(h, quad, b.U32(0), active), kernel.Value{}) })
+		r.eachQuad(r.share, func(h, quad kernel.Value) { r.write(h, quad, r.addUp(h, quad, b.U32(0), active), kernel.Value{}) })
 		return
 	}
 	items := r.share * quads
