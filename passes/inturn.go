@@ -7,13 +7,22 @@ import (
 )
 
 // turnWork is the least work of the larger one of two projections that take turns, in products of all rows: 4 rows of
-// the 27B have 3.4e8 and gain 1.3 %, 8 of the 35B, which were not measured, 2.0e8.
-const turnWork = 1 << 28
+// the 27B have 3.4e8 and gain 1.3 %, 8 of the 35B have 2.0e8 and gain 2 %.
+const turnWork = 1 << 27
+
+// behindFloats is the least rows of a step in which a projection with float32 weights comes behind a larger one, and
+// behindExperts the least in which any comes behind one of experts. There it takes longer than the end of one more
+// dispatch does (docs/lab/hybrids.md).
+const (
+	behindFloats  = 8
+	behindExperts = 32
+)
 
 // inTurn gives two groups that share a stage a stage each, where they are projections that take turns. Side by side
 // they begin when all before has ended, and what follows begins when both have. In turn each begins while the one
 // before it runs, and the smaller one has the units while weights come for the larger one (docs/lab/hybrids.md). In
-// steps of more rows than a sequence has the larger one leaves no registers: the smaller one gets units that end first.
+// steps of more rows the larger one leaves no registers: then the smaller one comes second and gets units that end
+// first.
 func inTurn(f *ir.Func) {
 	added := 0
 	for i := 0; i < len(f.Groups); {
@@ -38,20 +47,23 @@ func inTurn(f *ir.Func) {
 	}
 }
 
-// takesTurns returns which of two groups comes second: of one of much work with weights of a few bits and one with
-// float32 weights (see apartRows) the former, or in steps of more rows than a sequence has the latter; in these also
-// the one of experts. It is nil if they do not take turns.
+// takesTurns returns which of two groups comes second, the larger one in steps of few rows. Those take turns of which
+// one has much work with weights of a few bits and the other float32 weights (see apartRows), or one has experts, in
+// steps of more rows than a sequence has; of others it is nil.
 func takesTurns(f *ir.Func, a, b *ir.Group) *ir.Group {
 	for _, two := range [][2]*ir.Group{{a, b}, {b, a}} {
 		small, large := two[0], two[1]
 		if hasExperts(large) && !hasExperts(small) && f.Rows > f.Run {
 			if products, _ := projected(f, small); products > 0 {
+				if f.Rows >= behindExperts {
+					return small
+				}
 				return large
 			}
 		}
 		if _, precise := projected(f, small); precise {
 			if work, other := projected(f, large); !other && work >= turnWork {
-				if f.Rows > f.Run {
+				if f.Rows >= behindFloats {
 					return small
 				}
 				return large

@@ -8,8 +8,8 @@ import (
 )
 
 // TestInTurn holds that of two projections of a stage the one with float32 weights comes a stage before one with
-// weights of a few bits that has much work, whichever is first in the program, or a stage behind it in steps of more
-// rows than a sequence has, and that what follows stays behind both.
+// weights of a few bits that has much work, whichever is first in the program, or a stage behind it in steps of many
+// rows, and that what follows stays behind both.
 func TestInTurn(t *testing.T) {
 	for _, c := range []struct {
 		rows         int
@@ -18,9 +18,9 @@ func TestInTurn(t *testing.T) {
 	}{
 		{4, ir.Q4_K, ir.F32, []int{0, 2, 1, 3}},
 		{4, ir.F32, ir.Q4_K, []int{0, 1, 2, 3}},
-		{16, ir.Q4_K, ir.F32, []int{0, 1, 2, 3}},
+		{8, ir.Q4_K, ir.F32, []int{0, 1, 2, 3}},
 		{16, ir.F32, ir.Q4_K, []int{0, 2, 1, 3}},
-		{2, ir.Q4_K, ir.F32, []int{0, 1, 1, 2}}, // too little work
+		{1, ir.Q4_K, ir.F32, []int{0, 1, 1, 2}}, // too little work
 		{4, ir.Q4_K, ir.Q6_K, []int{0, 1, 1, 2}},
 		{4, ir.F32, ir.F32, []int{0, 1, 1, 2}},
 	} {
@@ -66,13 +66,13 @@ func TestInTurn(t *testing.T) {
 }
 
 // TestExpertsTakeTurns holds that a projection comes a stage before one of experts in steps of more rows than a
-// sequence has, whichever is first in the program, and beside it in others.
+// sequence has, whichever is first in the program, a stage behind it in steps of many, and beside it in others.
 func TestExpertsTakeTurns(t *testing.T) {
 	for _, c := range []struct {
 		rows  int
 		first bool  // the experts
 		want  []int // stages of the two by their place in the program
-	}{{16, false, []int{0, 1}}, {16, true, []int{1, 0}}, {8, true, []int{0, 0}}} {
+	}{{16, false, []int{0, 1}}, {16, true, []int{1, 0}}, {32, false, []int{1, 0}}, {8, true, []int{0, 0}}} {
 		p := &ir.Program{Ctx: 8, Slots: 1, Stage: ir.Schedule}
 		x, ids := p.AddGlobal("x", ir.Step, ir.MakeType(ir.F32, ir.T, 64)), p.AddGlobal("ids", ir.Step, ir.MakeType(ir.I32, ir.T, 2))
 		one, many := p.AddGlobal("one", ir.Weight, ir.MakeType(ir.Q8_0, 32, 64)), p.AddGlobal("many", ir.Weight, ir.MakeType(ir.Q4_0, 4, 32, 64))

@@ -78,22 +78,29 @@ func (k *expertWeigh) kernel(s *site.Signature) func(b *kernel.Builder) {
 		i := b.Add(b.Mul(b.WorkgroupID(0), weighLanes), b.LocalID())
 		own := b.Min(i, b.Sub(n, 1))
 		at := b.Add(b.Mul(row, n), own)
-		weights := of.weights(b, row, k.slots, k.wave) // before products, for which it may have to wait
+		// What the two dispatches before do not make comes before the products, for which it may have to wait, and what
+		// the shared expert has behind them.
+		weights := of.weights(b, row, k.slots, k.wave)
 		var products, added []kernel.Value
 		for j, t := range k.terms {
-			v := terms[j].Load(lane.F32x4, at)
 			if k.isGated(t) {
-				u := gate.Load(kernel.F32, row)
-				var list []kernel.Operand
-				for _, e := range lane.Elements(b, v) {
-					list = append(list, lane.Logistic(b, e, u))
-				}
-				v = b.Vec(list...)
+				added = append(added, gate.Load(kernel.F32, row))
+			} else {
+				added = append(added, terms[j].Load(lane.F32x4, at))
 			}
-			added = append(added, v)
 		}
 		for slot := range k.slots {
 			products = append(products, x.Load(lane.F32x4, b.Add(b.Mul(b.Add(b.Mul(row, k.slots), slot), n), own)))
+		}
+		for j, t := range k.terms {
+			if !k.isGated(t) {
+				continue
+			}
+			var list []kernel.Operand
+			for _, e := range lane.Elements(b, terms[j].Load(lane.F32x4, at)) {
+				list = append(list, lane.Logistic(b, e, added[j]))
+			}
+			added[j] = b.Vec(list...)
 		}
 		var sum kernel.Value
 		for slot, p := range products {

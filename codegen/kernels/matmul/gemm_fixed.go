@@ -179,8 +179,9 @@ func (k gemmFixed) candidate() site.Candidate {
 		Shape:  "matrices, " + k.name() + roomFor,
 		Rows:   k.rows,
 		Room:   k.room,
-		Grid:   [3]int{workgroups, k.splits, k.tiles()},
-		Work:   site.Work{Again: 4 * int64(workgroups*k.rows*k.k)}, // x in f32
+		Early:  k.splits == 1 && k.tiles() > 1, EarlyOf: "x",
+		Grid: [3]int{workgroups, k.splits, k.tiles()},
+		Work: site.Work{Again: 4 * int64(workgroups*k.rows*k.k)}, // x in f32
 	}
 	for i, p := range k.projects {
 		y := plans.Cover{
