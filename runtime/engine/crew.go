@@ -4,8 +4,6 @@ import (
 	goruntime "runtime"
 	"sync/atomic"
 	"time"
-
-	"github.com/zincc-dev/zincc/runtime"
 )
 
 // crew is goroutines that help to choose by candidates for many rows. They come shortly before the rows do: to wake a
@@ -79,21 +77,16 @@ func (c *crew) each(list []int, helpers int, f func(i int)) (own int) {
 	return own
 }
 
-// callCrew has helpers come when the next submission is about to end, if the host chooses for so many of a group that
-// this pays. Half of the processors are left to readers.
-func (e *Engine) callCrew(group []*seq) {
-	x, ok := e.exec.(runtime.Nearing)
+// helpersFor is how many helpers are to come, if the host chooses for so many of a group that this pays. Half of the
+// processors are left to readers.
+func (e *Engine) helpersFor(group []*seq) int {
 	rows := 0
 	for _, s := range group {
 		if s.onHost() && !s.needsLogits() {
 			rows++
 		}
 	}
-	n := min(int(e.perRow.mean*float64(rows)/crewShare.Seconds()), goruntime.GOMAXPROCS(0)/2-1)
-	if !ok || n < 1 {
-		return
-	}
-	x.Near(func() { e.crew = callHelpers(n) })
+	return min(int(e.perRow.mean*float64(rows)/crewShare.Seconds()), goruntime.GOMAXPROCS(0)/2-1)
 }
 
 // dismiss ends the helpers' wait.

@@ -29,6 +29,7 @@ type loop struct {
 	spent     time.Duration // on prompts, in this step
 	forcedRun float64       // seq.forcedRun of all
 	guided    *guided       // nil: no sequences are
+	prepared  *prepared     // nil: no step is, or was submitted and not waited for
 	crew      *crew         // nil: nobody helps
 	guides    bool          // the device can choose within masks
 	host      average       // seconds from the end of a step of decoding on the device until its tokens are chosen
@@ -40,6 +41,7 @@ type loop struct {
 	overlaps  bool      // the executor is runtime.Overlapping, and does
 	ahead     *ahead    // nil: everything that is submitted was waited for
 	aheads    int64     // how often something was submitted ahead
+	prepares  int64     // steps that were prepared and submitted
 	taken     time.Time // when the last of these was waited for
 	read      int64     // tokens of prompts
 	generated int64
@@ -56,7 +58,7 @@ func (e *Engine) run() {
 	defer close(e.stopped)
 	for e.prepare() {
 		if err := e.step(); err != nil {
-			e.ahead, e.guided = nil, nil
+			e.ahead, e.guided, e.prepared = nil, nil, nil
 			e.fail(err)
 		}
 	}
@@ -79,11 +81,11 @@ func (e *Engine) prepare() bool {
 		closing := e.closing
 		outranked := e.outranked()
 		e.mu.Unlock()
-		if outranked != nil && e.ahead == nil && e.guided == nil {
+		if outranked != nil && e.ahead == nil && e.guided == nil && e.prepared == nil {
 			e.putBack(outranked)
 			continue
 		}
-		if len(e.running) > 0 || e.ahead != nil || e.guided != nil {
+		if len(e.running) > 0 || e.ahead != nil || e.guided != nil || e.prepared != nil {
 			return true
 		}
 		e.publish()
@@ -183,8 +185,11 @@ func (e *Engine) step() error {
 	if more, err := e.catchUp(); more || err != nil {
 		return err
 	}
-	if e.guided != nil {
+	switch {
+	case e.guided != nil:
 		return e.follow()
+	case e.prepared != nil:
+		return e.takePrepared()
 	}
 	for e.spent = 0; ; {
 		r, err := e.nextRuns()

@@ -223,21 +223,22 @@ func (e *Engine) decode(entry *plans.Entry, group []*seq, rows []int, depth int)
 	}
 	times := e.burst(entry, group, depth)
 	e.block.Reset()
-	chosen, last := make([]*seq, 0, len(group)), make([]int, 0, len(group))
+	chosen, last, pos := make([]*seq, 0, len(group)), make([]int, 0, len(group)), make([]int, 0, len(group))
 	for i, s := range group {
 		for k, t := range s.next[:rows[i]] {
 			e.block.Add(t, len(s.slot.tokens)+k, s.slot.index)
 		}
 		if rows[i] == len(s.next) && s.req.Max != 0 {
 			chosen, last = append(chosen, s), append(last, len(e.block.Rows)-1)
+			pos = append(pos, len(s.slot.tokens)+rows[i]-1)
 		}
 	}
-	e.callCrew(chosen)
+	e.comes(chosen, pos)
 	defer e.dismiss()
 	if _, err := e.launch(entry, depth, times); err != nil {
 		return err
 	}
-	defer func(began time.Time) { e.host.add(time.Since(began).Seconds()) }(time.Now())
+	defer e.hasChosen(time.Now())
 	for i, s := range group {
 		e.takeRun(entry, s, rows[i])
 		s.slot.at = len(s.slot.tokens) + times - 1

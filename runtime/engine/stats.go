@@ -40,7 +40,8 @@ type Stats struct {
 	KeptBytes  int64
 
 	// Ahead is how often steps were submitted while the ones before them ran.
-	Ahead int64
+	Prepared int64 // steps of decoding that were decided while the one before ran, and behind it only waited for the choice of tokens
+	Ahead    int64
 	// Preempted is how often a request gave its slot up, for the pages of others or for a higher priority.
 	Preempted int64
 
@@ -134,7 +135,7 @@ func (e *Engine) publish() {
 	maps.Copy(e.stats.Decided, e.decided)
 	maps.Copy(e.stats.PromptWaits, e.waits)
 	maps.Copy(e.stats.Chosen, e.chosen)
-	e.stats.Ahead = e.aheads
+	e.stats.Ahead, e.stats.Prepared = e.aheads, e.prepares
 	for i, l := range e.slots {
 		st := SlotStats{State: "idle", Tokens: len(l.tokens), Kept: e.tree.At(l.index), Decision: l.decision}
 		if e.pages != nil {

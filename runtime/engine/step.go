@@ -22,7 +22,7 @@ func (e *Engine) launch(entry *plans.Entry, depth, times int) (time.Duration, er
 	if err := e.block.Store(e.exec); err != nil {
 		return 0, err
 	}
-	next := time.Duration(times) * e.costs.next(entry, depth)
+	next, rows := time.Duration(times)*e.costs.next(entry, depth), len(e.block.Rows)
 	if !e.overlaps {
 		e.meanwhile(next)
 	}
@@ -37,7 +37,7 @@ func (e *Engine) launch(entry *plans.Entry, depth, times int) (time.Duration, er
 	err = e.exec.Wait(context.Background(), ticket)
 	took := time.Since(began)
 	if err == nil {
-		e.costs.measured(entry, depth, len(e.block.Rows), times, took)
+		e.costs.measured(entry, depth, rows, times, took)
 	}
 	return took, err
 }
@@ -166,6 +166,9 @@ func (e *Engine) choose(entry *plans.Entry, group []*seq, row []int) error {
 	if err := e.chooseOnHost(entry, group, row, host, results); err != nil {
 		return err
 	}
+	if err := e.submitNext(group, results); err != nil {
+		return err
+	}
 	for i, s := range group {
 		switch r := &results[i]; {
 		case r.err != nil:
@@ -201,7 +204,7 @@ func (e *Engine) chooseOnHost(entry *plans.Entry, group []*seq, rows, list []int
 			by.candidates = among[rows[i]*ir.CandidateRow:][:ir.CandidateRow]
 		}
 		s, r := group[i], &results[i]
-		if r.choice, r.err = s.choose(by, r.id); r.err == nil && s.format == nil {
+		if r.choice, r.err = s.choose(by, r.id); r.err == nil && s.format == nil && e.prepared == nil {
 			s.ending, r.taken = e.accept(s, r.choice), true
 		}
 	})

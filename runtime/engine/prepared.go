@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+	"github.com/zincc-dev/zincc/runtime"
+)
+
+// A step prepared: where the host chooses tokens, the device waits for it. So what comes behind a step is decided, and
+// gets its pages, shortly before that ends, if it is one more token of each sequence. Then there is nothing to be done
+// between the end and the next submission but to choose. Tokens are handed out while the next step runs. With new
+// sequences and those that have ended meanwhile it is as where steps are submitted ahead: the first come behind the
+// step, rows of the others are run for nothing.
+
+// prepared is a step that was prepared, and behind submitNext one that runs.
+type prepared struct {
+	flight
+	depth  int
+	ticket runtime.Ticket
+	began  time.Time // when it was submitted
+}
+
+// comes has helpers come when the next submission is about to end, and the step behind it be prepared, if that may be.
+// pos is where the last rows of the group are.
+func (e *Engine) comes(group []*seq, pos []int) {
+	x, ok := e.exec.(runtime.Nearing)
+	if !ok {
+		return
+	}
+	n := e.helpersFor(group)
+	x.Near(func() {
+		if n > 0 {
+			e.crew = callHelpers(n)
+		}
+		e.prepareNext(group, pos)
+	})
+}
+
+// prepareNext prepares the step behind the one that runs, if nothing else is to be next.
+func (e *Engine) prepareNext(group []*seq, pos []int) {
+	entry, depth := e.nextOf(group, pos)
+	if entry == nil {
+		return
+	}
+	for i, s := range group {
+		if !e.extend(s.slot, pos[i]+1) {
+			return
+		}
+	}
+	e.prepared = &prepared{flight: flight{entry: entry}, depth: depth}
+}
+
+// nextOf is the entry of the step behind the one that runs, if it may be prepared; else nil.
+func (e *Engine) nextOf(group []*seq, pos []int) (*plans.Entry, int) {
+	if !e.overlaps || len(group) != len(e.running) || len(group) < len(e.slots) && e.somebodyWaits() || e.interrupts() {
+		return nil, 0
+	}
+	host, live, depth := 0, 0, 0
+	for i, s := range group {
+		if s.ended || s.slot == nil || s.reading() || s.format != nil || s.ctx.Err() != nil || pos[i]+2 > e.plan.Header.Ctx {
+			return nil, 0
+		}
+		if s.left() != 1 {
+			live++
+		}
+		if s.onHost() {
+			host++
+		}
+		depth = max(depth, pos[i]+1)
+	}
+	if live == 0 || host == 0 {
+		return nil, 0
+	}
+	entry, most := e.costs.cover(e.prompts.decode, len(group), depth)
+	if len(group) > entry.Rows || 2*most > e.planned() || e.byTurns(group, depth) != nil {
+		return nil, 0
+	}
+	return entry, depth
+}
+
+// extend gives a slot pages for the rows at a position and some behind it, if there are free ones, and says whether it
+// has those for the first.
+func (e *Engine) extend(l *slot, pos int) bool {
+	if e.pages == nil {
+		return true
+	}
+	to := min(e.maxPositions(l.seq), pos+e.stride())
+	lacks := e.pages.Lacks(l.index, pos, to)
+	switch {
+	case lacks.Sum() == 0:
+		return true
+	case !lacks.Within(e.pages.Free()):
+		return e.pages.Lacks(l.index, pos, pos+1).Sum() == 0
+	}
+	e.pages.Own(l.index, pos, to)
+	e.putTables()
+	return true
+}
+
+// submitNext submits the step that was prepared, on the tokens that were chosen, before anybody gets them.
+func (e *Engine) submitNext(group []*seq, results []result) error {
+	p := e.prepared
+	if p == nil {
+		return nil
+	}
+	e.block.Reset()
+	for i, s := range group {
+		if results[i].err == nil && s.left() != 1 {
+			p.add(s)
+			e.block.Add(results[i].id, len(s.slot.tokens), s.slot.index)
+			s.slot.at = len(s.slot.tokens) + 1
+			s.slot.end = max(s.slot.end, s.slot.at)
+		}
+	}
+	if len(p.group) == 0 {
+		e.prepared = nil
+		return nil
+	}
+	if err := e.block.Store(e.exec); err != nil {
+		return err
+	}
+	p.began = time.Now()
+	e.prepares++
+	var err error
+	p.ticket, err = e.exec.Submit(context.Background(), runtime.Launch{Entry: p.entry, Times: 1})
+	return err
+}
+
+// takePrepared takes the rows of a step that was prepared and submitted.
+func (e *Engine) takePrepared() error {
+	p := e.prepared
+	e.prepared = nil
+	group, rows, pos := make([]*seq, 0, len(p.group)), make([]int, 0, len(p.group)), make([]int, 0, len(p.group))
+	for r, s := range p.group {
+		if p.has(r) {
+			group, rows, pos = append(group, s), append(rows, r), append(pos, p.pos[r])
+		}
+	}
+	e.comes(group, pos)
+	defer e.dismiss()
+	if err := e.exec.Wait(context.Background(), p.ticket); err != nil {
+		return err
+	}
+	began := time.Now()
+	defer e.hasChosen(began)
+	defer e.costs.measured(p.entry, p.depth, len(p.group), 1, began.Sub(p.began))
+	for _, s := range group {
+		s.slot.tokens, s.next = append(s.slot.tokens, s.next[0]), s.next[:0]
+	}
+	return e.choose(p.entry, group, rows)
+}
+
+// hasChosen notes how long it took to choose tokens since a step ended. Readers get them while the next one runs.
+func (e *Engine) hasChosen(began time.Time) {
+	took := time.Since(began)
+	if p := e.prepared; p != nil {
+		took = p.began.Sub(began)
+		e.meanwhile(e.costs.next(p.entry, p.depth))
+	}
+	e.host.add(took.Seconds())
+}
