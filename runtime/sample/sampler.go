@@ -3,6 +3,7 @@ package sample
 import (
 	"errors"
 	"math/rand/v2"
+	"sync"
 )
 
 // ErrNothingLeft says that every token is forbidden.
@@ -11,18 +12,17 @@ var ErrNothingLeft = errors.New("no token is allowed")
 // Sampler chooses the tokens of one sequence. A choice depends on the parameters, the logits,
 // the tokens accepted before and how many were chosen: on nothing else.
 type Sampler struct {
-	p          Params
-	chain      []*stage
-	biased     []int32
-	history    []int32
-	counts     map[int32]int // of the tokens in the penalties' window
-	window     []int32       // the tokens in it, once each
-	places     map[int32]int // of these in window
-	repeats    *repeats      // nil without DRY
-	chosen     uint64
-	rng        *rand.PCG
-	set        set
-	candidates candidateRow
+	p       Params
+	chain   []*stage
+	biased  []int32
+	history []int32
+	counts  map[int32]int // of the tokens in the penalties' window
+	window  []int32       // the tokens in it, once each
+	places  map[int32]int // of these in window
+	repeats *repeats      // nil without DRY
+	chosen  uint64
+	rng     *rand.PCG
+	set     *set // of a choice that is being made
 	// Allowed, if it is not nil, bounds the next choices.
 	Allowed Allowed
 }
@@ -63,6 +63,8 @@ func (s *Sampler) Accept(id int32) {
 // Choose returns the next token. forbidden are not chosen. The logits are used as working memory and
 // hold the same numbers in the end. The error is ErrNotNumbers or ErrNothingLeft.
 func (s *Sampler) Choose(logits []float32, forbidden []int32) (int32, error) {
+	w := s.work()
+	defer s.rest(w)
 	s.set.reset(logits)
 	defer s.set.restore()
 	id, err := s.choose(forbidden)
@@ -70,14 +72,39 @@ func (s *Sampler) Choose(logits []float32, forbidden []int32) (int32, error) {
 	return id, err
 }
 
+// working is the memory that a choice takes. Choices share it: what a processor has used for one is near when it makes
+// the next.
+type working struct {
+	set        set
+	candidates candidateRow
+}
+
+var workings = sync.Pool{New: func() any { return &working{} }}
+
+func (s *Sampler) work() *working {
+	w := workings.Get().(*working)
+	s.set = &w.set
+	return w
+}
+
+// rest gives the memory back. It keeps nothing of the caller's.
+func (s *Sampler) rest(w *working) {
+	s.set = nil
+	w.set.reset(nil)
+	w.candidates.words = nil
+	workings.Put(w)
+}
+
 // ChooseAmong is Choose by a row of op candidates, of logits of so many tokens; false if these do not decide, and
 // Choose is to.
 func (s *Sampler) ChooseAmong(row []int32, vocab int, forbidden []int32) (id int32, ok bool, err error) {
-	if !s.candidates.read(row, vocab) {
+	w := s.work()
+	defer s.rest(w)
+	if !w.candidates.read(row, vocab) {
 		return 0, false, nil
 	}
 	s.set.reset(nil)
-	s.set.candidates = &s.candidates
+	s.set.candidates = &w.candidates
 	if id, err = s.choose(forbidden); err == errMore {
 		return 0, false, nil
 	}

@@ -202,6 +202,7 @@ func repetition(history []int32, id int32, p Params, piece func(int32) string) i
 
 // left returns the probability of each token that the chain leaves.
 func left(s *Sampler, logits []float32) map[int32]float64 {
+	defer s.rest(s.work())
 	s.rng.Seed(s.p.Seed, s.chosen)
 	s.set.reset(logits)
 	s.narrow(nil)

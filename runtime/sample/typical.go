@@ -12,7 +12,7 @@ func (s *Sampler) typical() {
 	if s.p.Typical >= 1 {
 		return
 	}
-	set := &s.set
+	set := s.set
 	set.whole()
 	set.settle()
 	set.grow(1)
