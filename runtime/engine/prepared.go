@@ -17,6 +17,7 @@ import (
 // prepared is a step that was prepared, and behind submitNext one that runs.
 type prepared struct {
 	flight
+	runs   []int // how many rows each of the flight has
 	depth  int
 	ticket runtime.Ticket
 	began  time.Time // when it was submitted
@@ -57,11 +58,12 @@ func (e *Engine) nextOf(group []*seq, pos []int) (*plans.Entry, int) {
 	if !e.overlaps || len(group) != len(e.running) || len(group) < len(e.slots) && e.somebodyWaits() || e.interrupts() {
 		return nil, 0
 	}
-	host, live, depth := 0, 0, 0
+	host, live, depth, guidable := 0, 0, 0, e.guides
 	for i, s := range group {
-		if s.ended || s.slot == nil || s.reading() || s.format != nil || s.ctx.Err() != nil || pos[i]+2 > e.plan.Header.Ctx {
+		if s.ended || s.slot == nil || s.ctx.Err() != nil || pos[i]+1 >= e.plan.Header.Ctx {
 			return nil, 0
 		}
+		guidable = guidable && s.guidable()
 		if s.left() != 1 {
 			live++
 		}
@@ -70,7 +72,7 @@ func (e *Engine) nextOf(group []*seq, pos []int) (*plans.Entry, int) {
 		}
 		depth = max(depth, pos[i]+1)
 	}
-	if live == 0 || host == 0 {
+	if live == 0 || host == 0 || guidable {
 		return nil, 0
 	}
 	entry, most := e.costs.cover(e.prompts.decode, len(group), depth)
@@ -81,7 +83,7 @@ func (e *Engine) nextOf(group []*seq, pos []int) (*plans.Entry, int) {
 }
 
 // extend gives a slot pages for the rows at a position and some behind it, if there are free ones, and says whether it
-// has those for the first.
+// has those that a step may write.
 func (e *Engine) extend(l *slot, pos int) bool {
 	if e.pages == nil {
 		return true
@@ -92,31 +94,57 @@ func (e *Engine) extend(l *slot, pos int) bool {
 	case lacks.Sum() == 0:
 		return true
 	case !lacks.Within(e.pages.Free()):
-		return e.pages.Lacks(l.index, pos, pos+1).Sum() == 0
+		return e.pages.Lacks(l.index, pos, min(to, pos+e.widest().Run)).Sum() == 0
 	}
 	e.pages.Own(l.index, pos, to)
 	e.putTables()
 	return true
 }
 
-// submitNext submits the step that was prepared, on the tokens that were chosen, before anybody gets them.
+// submitNext submits the step that was prepared, on the tokens that were chosen, before anybody gets them, but for
+// formats, which say what comes behind theirs.
 func (e *Engine) submitNext(group []*seq, results []result) error {
 	p := e.prepared
 	if p == nil {
 		return nil
 	}
 	e.block.Reset()
+	more := e.widest().Rows - len(group)
 	for i, s := range group {
-		if results[i].err == nil && s.left() != 1 {
-			p.add(s)
-			e.block.Add(results[i].id, len(s.slot.tokens), s.slot.index)
-			s.slot.at = len(s.slot.tokens) + 1
-			s.slot.end = max(s.slot.end, s.slot.at)
+		r := &results[i]
+		next := []int32{r.id}
+		switch {
+		case r.err != nil:
+			continue
+		case s.format == nil:
+			if s.left() == 1 {
+				continue
+			}
+		default:
+			s.ending, r.taken = e.accept(s, r.choice), true
+			e.force(s)
+			if e.ran(s); s.ending != "" {
+				continue
+			}
+			next = s.next[:1+min(e.runOf(s)-1, more)]
+			more -= len(next) - 1
 		}
+		p.add(s)
+		p.runs = append(p.runs, len(next))
+		for k, id := range next {
+			e.block.Add(id, len(s.slot.tokens)+k, s.slot.index)
+		}
+		s.slot.at = len(s.slot.tokens) + len(next)
+		s.slot.end = max(s.slot.end, s.slot.at)
 	}
 	if len(p.group) == 0 {
 		e.prepared = nil
 		return nil
+	}
+	if n := len(e.block.Rows); n > len(group) {
+		if p.entry, _ = e.costs.cover(e.prompts.decode, n, p.depth); p.entry.Rows < n {
+			p.entry = e.widest()
+		}
 	}
 	if err := e.block.Store(e.exec); err != nil {
 		return err
@@ -132,10 +160,19 @@ func (e *Engine) submitNext(group []*seq, results []result) error {
 func (e *Engine) takePrepared() error {
 	p := e.prepared
 	e.prepared = nil
-	group, rows, pos := make([]*seq, 0, len(p.group)), make([]int, 0, len(p.group)), make([]int, 0, len(p.group))
+	n := len(p.group)
+	live, runs := make([]*seq, 0, n), make([]int, 0, n)
+	group, rows, pos := make([]*seq, 0, n), make([]int, 0, n), make([]int, 0, n) // of the tokens that are chosen
+	end := 0
 	for r, s := range p.group {
-		if p.has(r) {
-			group, rows, pos = append(group, s), append(rows, r), append(pos, p.pos[r])
+		run := p.runs[r]
+		end += run
+		if !p.has(r) {
+			continue
+		}
+		live, runs = append(live, s), append(runs, run)
+		if len(s.next) == run {
+			group, rows, pos = append(group, s), append(rows, end-1), append(pos, p.pos[r]+run-1)
 		}
 	}
 	e.comes(group, pos)
@@ -145,9 +182,12 @@ func (e *Engine) takePrepared() error {
 	}
 	began := time.Now()
 	defer e.hasChosen(began)
-	defer e.costs.measured(p.entry, p.depth, len(p.group), 1, began.Sub(p.began))
-	for _, s := range group {
-		s.slot.tokens, s.next = append(s.slot.tokens, s.next[0]), s.next[:0]
+	defer e.costs.measured(p.entry, p.depth, end, 1, began.Sub(p.began))
+	for i, s := range live {
+		e.takeRun(p.entry, s, runs[i])
+	}
+	if len(group) == 0 {
+		return nil
 	}
 	return e.choose(p.entry, group, rows)
 }

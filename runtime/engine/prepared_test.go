@@ -9,6 +9,7 @@ import (
 
 	"github.com/zincc-dev/zincc/runtime"
 	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/grammar"
 	"github.com/zincc-dev/zincc/runtime/sample"
 )
 
@@ -16,6 +17,10 @@ import (
 // requests that come together and one behind the other, sampled and not, with penalties, probabilities and formats, and
 // end by any reason; with caches that are rings, or lie in pages, and with recurrent state.
 func TestPrepared(t *testing.T) {
+	runs, err := grammar.GBNF(`root ::= (word "abcadabcadabcadabcad")+` + "\n" + `word ::= [^f]{3,12}`)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var list []engine.Request
 	for i := range 40 {
 		r := engine.Request{Prompt: prompt(i, 20+7*i), Max: 20 + 5*i, TopLogprobs: -1, IgnoreEOG: i%3 == 0, Sampling: sample.Neutral()}
@@ -31,6 +36,8 @@ func TestPrepared(t *testing.T) {
 			r.Sampling.TopK, r.Sampling.Repeat, r.Min = 4, 1.3, 9
 		case i == 19:
 			r.TopLogprobs = 2
+		case i%4 == 2:
+			r.Format = runs
 		}
 		list = append(list, r)
 	}
@@ -38,7 +45,7 @@ func TestPrepared(t *testing.T) {
 	list[26].Max = -1
 	for _, kind := range []string{"plain", "rings", "pages", "recurrent"} {
 		bubble(t, func(t *testing.T) {
-			p := fakePlan(8, 512, kind == "recurrent")
+			p := toWide(fakePlan(8, 512, kind == "recurrent"))
 			switch kind {
 			case "rings":
 				addRings(p)
@@ -93,4 +100,37 @@ func TestPrepared(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPreparedTurns: where a turn goes on within the answer of the one before, a row that was run for nothing behind
+// that has left no recurrent state from which it could.
+func TestPreparedTurns(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		x := &nearing{fake: newFake(fakePlan(4, 512, true))}
+		x.overlaps = true
+		e, err := engine.New(x.plan, x, fakeTokenizer(), engine.Options{ReuseAnswers: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		var wait sync.WaitGroup
+		for i := range 4 {
+			wait.Go(func() {
+				r := engine.Request{Prompt: prompt(i, 40), Max: 30, TopLogprobs: -1, Sampling: sample.Neutral(), Stops: []string{"b", "d"}}
+				for turn := range 6 {
+					r.Sampling.Seed = uint64(10*i + turn)
+					a := ask(t.Context(), e, r)
+					if a.err != nil {
+						t.Errorf("request %d, turn %d: %v", i, turn, a.err)
+						return
+					}
+					r.Prompt = slices.Concat(r.Prompt, a.tokens, prompt(i+turn, 5))
+				}
+			})
+		}
+		wait.Wait()
+		if n := e.Stats().Prepared; n < 10 {
+			t.Errorf("%d steps prepared", n)
+		}
+	})
 }
