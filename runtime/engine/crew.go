@@ -32,8 +32,8 @@ func (w *work) run() (own int) {
 }
 
 const (
-	// looks is how often helpers look for work, which takes one to two milliseconds.
-	looks = 1 << 20
+	// lookFor is how long helpers look for work.
+	lookFor = 2 * time.Millisecond
 	// crewShare is the work that somebody comes for who is there in time.
 	crewShare = 20 * time.Microsecond
 )
@@ -51,7 +51,7 @@ func callHelpers(n int) *crew {
 // help does its part of the work once there is some.
 func (c *crew) help() {
 	defer c.here.Add(-1)
-	for range looks {
+	for began := time.Now(); time.Since(began) < lookFor; { // clocks leave the core to the one that shares it
 		if c.over.Load() {
 			return
 		}
@@ -77,8 +77,8 @@ func (c *crew) each(list []int, helpers int, f func(i int)) (own int) {
 	return own
 }
 
-// helpersFor is how many helpers are to come, if the host chooses for so many of a group that this pays. Half of the
-// processors are left to readers.
+// helpersFor is how many helpers are to come, if the host chooses for so many of a group that this pays. A quarter of
+// the processors is left to readers.
 func (e *Engine) helpersFor(group []*seq) int {
 	rows := 0
 	for _, s := range group {
@@ -86,7 +86,7 @@ func (e *Engine) helpersFor(group []*seq) int {
 			rows++
 		}
 	}
-	return min(int(e.perRow.mean*float64(rows)/crewShare.Seconds()), goruntime.GOMAXPROCS(0)/2-1)
+	return min(int(e.perRow.mean*float64(rows)/crewShare.Seconds()), goruntime.GOMAXPROCS(0)*3/4-1)
 }
 
 // dismiss ends the helpers' wait.

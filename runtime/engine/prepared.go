@@ -50,7 +50,8 @@ func (e *Engine) prepareNext(group []*seq, pos []int) {
 			return
 		}
 	}
-	e.prepared = &prepared{flight: flight{entry: entry}, depth: depth}
+	n := len(group)
+	e.prepared = &prepared{flight: flight{entry, make([]*seq, 0, n), make([]*slot, 0, n), make([]int, 0, n)}, runs: make([]int, 0, n), depth: depth}
 }
 
 // nextOf is the entry of the step behind the one that runs, if it may be prepared; else nil.
@@ -111,30 +112,27 @@ func (e *Engine) submitNext(group []*seq, results []result) error {
 	e.block.Reset()
 	more := e.widest().Rows - len(group)
 	for i, s := range group {
-		r := &results[i]
-		next := []int32{r.id}
-		switch {
-		case r.err != nil:
+		r, run := &results[i], 1
+		if r.err != nil || s.format == nil && s.left() == 1 {
 			continue
-		case s.format == nil:
-			if s.left() == 1 {
-				continue
-			}
-		default:
+		}
+		if s.format != nil {
 			s.ending, r.taken = e.accept(s, r.choice), true
 			e.force(s)
 			if e.ran(s); s.ending != "" {
 				continue
 			}
-			next = s.next[:1+min(e.runOf(s)-1, more)]
-			more -= len(next) - 1
+			run += min(e.runOf(s)-1, more)
+			more -= run - 1
+		}
+		pos := len(s.slot.tokens)
+		e.block.Add(r.id, pos, s.slot.index)
+		for k := 1; k < run; k++ {
+			e.block.Add(s.next[k], pos+k, s.slot.index)
 		}
 		p.add(s)
-		p.runs = append(p.runs, len(next))
-		for k, id := range next {
-			e.block.Add(id, len(s.slot.tokens)+k, s.slot.index)
-		}
-		s.slot.at = len(s.slot.tokens) + len(next)
+		p.runs = append(p.runs, run)
+		s.slot.at = pos + run
 		s.slot.end = max(s.slot.end, s.slot.at)
 	}
 	if len(p.group) == 0 {

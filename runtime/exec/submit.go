@@ -86,14 +86,26 @@ func (x *Executor) fetches(s *seat, l runtime.Launch) (driver.Work, error) {
 	if l.Part == runtime.Whole {
 		copies = append(copies, driver.Copy{To: s.back, From: m.step, Bytes: m.head})
 	}
-	for _, name := range []string{l.Entry.Next, l.Entry.Candidates} {
+	for _, name := range []string{l.Entry.Candidates, l.Entry.Next} { // as they lie
 		if r, ok := m.regions[name]; ok {
-			copies = append(copies, r.to(s.back, r.back, 0, r.bytes))
+			copies = join(copies, r.to(s.back, r.back, 0, r.bytes))
 		}
 	}
 	w, err := x.dev.Record(driver.Stage{Copies: copies})
 	s.fetch[k] = w
 	return w, err
+}
+
+// join appends a copy, to the last one if it goes on where that ends but for what aligns places.
+func join(copies []driver.Copy, c driver.Copy) []driver.Copy {
+	if len(copies) > 0 {
+		last := &copies[len(copies)-1]
+		if gap := c.ToAt - last.ToAt - last.Bytes; last.To == c.To && last.From == c.From && gap >= 0 && gap < placeAlign && c.FromAt-last.FromAt-last.Bytes == gap {
+			last.Bytes += gap + c.Bytes
+			return copies
+		}
+	}
+	return append(copies, c)
 }
 
 // Submit begins to run launches one behind the other, the first of them on the step block as the host has written it.
