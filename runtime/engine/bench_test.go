@@ -29,6 +29,7 @@ type idle struct {
 	takes      time.Duration
 	steps      int
 	open       int
+	near       func()
 	ended      time.Time       // the last step
 	gaps       []time.Duration // from the end of a step to the next submission, where that was not made ahead
 	hosts      []time.Duration // from the end of a step until the next one is waited for
@@ -49,6 +50,10 @@ func (x *idle) Wait(_ context.Context, t runtime.Ticket) error {
 	}
 	end := time.Now().Add(time.Duration(t) * x.takes)
 	time.Sleep(time.Duration(t) * x.takes / 2)
+	if x.near != nil {
+		x.near()
+		x.near = nil
+	}
 	for time.Now().Before(end) {
 	}
 	x.open--
@@ -56,6 +61,8 @@ func (x *idle) Wait(_ context.Context, t runtime.Ticket) error {
 	x.ended = time.Now()
 	return nil
 }
+
+func (x *idle) Near(f func()) { x.near = f }
 
 func (x *idle) Overlaps() bool { return true }
 
