@@ -512,3 +512,39 @@ func TestRefuses(t *testing.T) {
 		t.Errorf("an entry of another plan: %v", err)
 	}
 }
+
+// TestJoin: copies are one where they lie one behind the other at both ends, with the same gap that aligns them.
+func TestJoin(t *testing.T) {
+	d := fake.New(nil)
+	defer d.Close()
+	var m [3]driver.Memory
+	for i := range m {
+		var err error
+		m[i], err = d.Alloc(1<<20, driver.Local)
+		check(t, err)
+	}
+	c := func(to, from int, toAt, fromAt, bytes int64) driver.Copy {
+		return driver.Copy{To: m[to], ToAt: toAt, From: m[from], FromAt: fromAt, Bytes: bytes}
+	}
+	first := c(0, 1, 512, 1024, 100)
+	for _, k := range []struct {
+		about string
+		next  driver.Copy
+		want  []driver.Copy
+	}{
+		{"the next place of both", c(0, 1, 768, 1280, 40), []driver.Copy{c(0, 1, 512, 1024, 296)}},
+		{"without a gap", c(0, 1, 612, 1124, 40), []driver.Copy{c(0, 1, 512, 1024, 140)}},
+		{"another gap", c(0, 1, 768, 1536, 40), nil},
+		{"a place between them", c(0, 1, 1024, 1536, 40), nil},
+		{"before it", c(0, 1, 256, 768, 40), nil},
+		{"to other memory", c(2, 1, 768, 1280, 40), nil},
+		{"from other memory", c(0, 2, 768, 1280, 40), nil},
+	} {
+		if k.want == nil {
+			k.want = []driver.Copy{first, k.next}
+		}
+		if have := join([]driver.Copy{first}, k.next); !slices.Equal(have, k.want) {
+			t.Errorf("%s: %+v, want %+v", k.about, have, k.want)
+		}
+	}
+}
