@@ -79,28 +79,41 @@ func TestPatience(t *testing.T) {
 	}
 }
 
-// TestEarlyOfUsers holds that in steps of several users a projection behind another of the same x, and that of experts
-// behind the shared one, load early what the one before does not write, that this one lets them begin behind its own
-// wait, and that others of their kernels wait at once. Loads of weights that would be moved behind products stay.
+// TestEarlyOfUsers holds that in steps of several users these load early what the dispatch before does not write, which
+// lets them begin behind its own wait: projections behind others of the same x or behind experts, experts behind the
+// shared one, what adds up experts, and argmax behind candidates. Others of their kernels wait at once. Loads of weights
+// that would be moved behind products stay.
 func TestEarlyOfUsers(t *testing.T) {
 	p, _ := manyUsers(t, "qwen35-35b-a3b")
+	early := map[string]map[string]bool{ // by site, entry
+		"ssm_alpha+ssm_beta":              {"decode/8": true, "decode/16": true, "decode/64": true},
+		"ffn_down_exps":                   {"decode/16": true, "decode/64": true},
+		"ffn_down_shexp":                  {"decode/64": true},
+		"route+expert_sum+gate_rows+add":  {"decode/16": true, "decode/64": true},
+		"argmax+advance":                  {"decode/8": true, "decode/16": true, "decode/64": true},
+		"attn_qkv+attn_gate":              {},
+		"attn_q+attn_k+attn_v":            {},
+		"ffn_gate_inp+ffn_gate_inp_shexp": {},
+		"candidates":                      {},
+		"ffn_gate_exps+ffn_up_exps+ffn_gate_shexp+ffn_up_shexp": {},
+	}
 	found := map[string]int{}
 	for _, e := range p.Entries {
-		if e.Name != "decode/16" && e.Name != "decode/64" {
+		if e.Name != "decode/8" && e.Name != "decode/16" && e.Name != "decode/64" {
 			continue
 		}
 		groups := p.Program.Func(e.Name).Groups
 		for i, g := range groups {
-			_, part, _ := strings.Cut(strings.TrimPrefix(g.Name, "blk."), ".")
-			early := part == "attn_qkv+attn_gate" || part == "ffn_down_exps"
-			if !early && part != "attn_q+attn_k+attn_v" && !strings.HasPrefix(part, "ffn_gate_exps+") {
+			part := g.Name[strings.LastIndexByte(g.Name, '.')+1:]
+			in, ok := early[part]
+			if !ok {
 				continue
 			}
 			found[part]++
-			if loads := len(g.Call.Overlap.Loads) > 0; loads != early {
+			if loads := len(g.Call.Overlap.Loads) > 0; loads != in[e.Name] {
 				t.Errorf("%s: %s loads early: %v", e.Name, g.Name, loads)
 			}
-			if late := groups[i-1].Call.Overlap.LateTrigger; late != early {
+			if late := groups[i-1].Call.Overlap.LateTrigger; late != in[e.Name] {
 				t.Errorf("%s: %s, before %s, lets it begin late: %v", e.Name, groups[i-1].Name, g.Name, late)
 			}
 			code := p.Modules[p.Pipelines[e.Dispatches[i].Pipeline].Module].Bytes
@@ -109,7 +122,7 @@ func TestEarlyOfUsers(t *testing.T) {
 			}
 		}
 	}
-	if len(found) != 4 {
+	if len(found) != len(early) {
 		t.Errorf("found %v", found)
 	}
 }
