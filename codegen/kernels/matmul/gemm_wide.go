@@ -188,13 +188,11 @@ func (k gemmWide) candidate() site.Candidate {
 	firsts, workgroups := k.workgroupsBy(k.outputsOf)
 	name := fmt.Sprintf("columns=%d %s", k.wide, k.name())
 	c := site.Candidate{
-		Kernel:  fmt.Sprintf("gemm_wide %s k=%d %s room=%d", k.key(), k.k, name, k.room) + k.tilesKey(),
-		Order:   fixedOrder(fragment.Lanes),
-		Shape:   "wide, " + name,
-		Room:    k.room,
-		Early:   k.gain != nil && k.splits > 1,
-		EarlyOf: "x",
-		Grid:    [3]int{workgroups, k.splits, k.tiles()},
+		Kernel: fmt.Sprintf("gemm_wide %s k=%d %s room=%d", k.key(), k.k, name, k.room) + k.tilesKey(),
+		Order:  fixedOrder(fragment.Lanes),
+		Shape:  "wide, " + name,
+		Room:   k.room,
+		Grid:   [3]int{workgroups, k.splits, k.tiles()},
 		Tiling: &site.Tiling{Name: fmt.Sprintf("columns=%d groups=%d", k.wide, k.groups), K: k.k, Rows: k.wide, Across: workgroups, Subgroups: k.groups,
 			Iterations: k.products(), Series: k.turns(), Splits: k.splits},
 	}

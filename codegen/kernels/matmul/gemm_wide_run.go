@@ -149,8 +149,7 @@ func (r *wideTask) inSeries() {
 	})
 }
 
-// leaveSquares leaves the sums of squares of the workgroup's chunk for those who add up: not while x is rounded, since
-// the kernel may do that before it may write.
+// leaveSquares leaves the sums of squares of the workgroup's chunk for those who add up.
 func (r *wideTask) leaveSquares() {
 	b := r.b
 	b.For(b.LocalID(), r.wide*fixedSquares, r.kernel.room, func(i kernel.Value) {
