@@ -51,7 +51,8 @@ func only(uses map[*ir.Value][]*ir.Op, v *ir.Value, kind string) *ir.Op {
 // gate and the residual. At many rows projections are tiles over rows sorted
 // by expert, and only GLU and sums are fused. The same holds on devices where projections stay
 // apart, if gate and up have one type. Where the device unites the rows of an expert in exact steps, top-k comes before
-// all, since every part of an expert would choose for all rows, and down comes before the dispatch of weights and sums.
+// all, since every part of an expert would choose for all rows, and down, with the shared expert's, comes before the
+// dispatch of weights and sums.
 func fuseExperts(f *ir.Func, d Device) error {
 	apart := d.Apart
 	uses := f.Uses()
@@ -77,6 +78,7 @@ func fuseExperts(f *ir.Func, d Device) error {
 		up := slices.Concat(x.up, x.biases, x.shared, x.squares)
 		if len(x.downBias) == 0 && f.Class == ir.ExactStep && d.Kernels.Unites(f, x.down[0], x.sharedDown) {
 			merge(f, up...)
+			x.joinDown(f)
 			merge(f, slices.Concat([]*ir.Op{x.route, x.sum}, x.tail)...)
 			continue
 		}
@@ -155,6 +157,15 @@ func biased(uses map[*ir.Value][]*ir.Op, linear *ir.Op, biases *[]*ir.Op) *ir.Va
 	}
 	*biases = append(*biases, bias)
 	return bias.Result
+}
+
+// joinDown joins the shared expert's down projection with that of the experts, if their rows are as long.
+func (x *experts) joinDown(f *ir.Func) {
+	if x.sharedDown == nil || x.sharedDown.Args[1].Type.Last() != x.down[0].Args[1].Type.Last() || !merge(f, x.down[0], x.sharedDown) {
+		return
+	}
+	i := slices.IndexFunc(f.Groups, func(g *ir.Group) bool { return slices.Contains(g.Ops, x.sharedDown) })
+	f.Groups[i].Ops = []*ir.Op{x.down[0], x.sharedDown}
 }
 
 // findTail follows the sum through the adds that are its only readers.

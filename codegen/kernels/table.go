@@ -371,7 +371,7 @@ var families = []Family{
 		offer: matmul.GemmDotCandidates, want: matmul.GemmDotWants,
 	}},
 	{"expert_wide", gpus, eachRow, "projections of the experts that 16 rows and more of an exact step choose: as expert_gemv, but the weights of an expert are read once, on matrices of f16 or of bytes whose fragments the lanes fill", linear{
-		takes: matmul.Exact | matmul.Norm | matmul.Fixed12 | matmul.Several | matmul.Bias | matmul.GLU | matmul.Experts | matmul.Shared | matmul.TopK | matmul.Slotwise,
+		takes: matmul.Exact | matmul.Norm | matmul.Fixed12 | matmul.Several | matmul.Bias | matmul.GLU | matmul.Experts | matmul.Shared | matmul.TopK | matmul.Slotwise | matmul.OwnX,
 		needs: matmul.Experts | matmul.Fixed12,
 		offer: matmul.ExpertWideCandidates, want: matmul.ExpertWideWants,
 	}},

@@ -11,7 +11,8 @@ import (
 //	head_cut expert_linear
 //
 // with one expert_linear at least: the projections of routed experts, and those
-// of shared experts that read the same x. Behind a cut of heads each slot has its part of a head.
+// of shared experts that read the same x or, where each slot has a run of x, another one, which is rounded as x is.
+// Behind a cut of heads each slot has its part of a head.
 type routing struct {
 	top     *ir.Op    // topk of the group, or nil
 	ids     *ir.Value // i32[rows, slots]: the experts of every row

@@ -18,7 +18,8 @@ import (
 // and takes 8 of them at a time: each of its subgroups rounds a block of them, and multiplies that with the block's
 // weights of tile after tile of 16 outputs, as gemm_fixed does. The sums of some tiles wait in shared memory until all
 // blocks have come. Where rows have few blocks, several subgroups have the same block, of different tiles. Grid axis 0
-// has the tiles of rows of the shared expert, then the experts, axis 1 the parts.
+// has the tiles of rows of the shared expert, then the experts, axis 1 the parts. The shared expert's projection may
+// read another x than those of the experts, as long.
 type expertWide struct {
 	*expertGroup
 	routed, shared *projection // shared is nil if there is none
@@ -168,11 +169,17 @@ func (k *expertWide) sumsSize() int { return 2 * k.batch * k.sharers() * k.tileS
 func (k *expertWide) sizes() fixedSizes {
 	n := k.fixed().sharedSizes()
 	n.sums, n.rstd = k.sumsSize(), 0
+	if k.ownX() {
+		n.terms = 0 // the ring needs the room
+	}
 	if k.bytes && k.gain != nil {
 		n.rstd = fixedColumns
 	}
 	return n
 }
+
+// ownX reports whether the shared expert's projection reads another x than the others.
+func (k *expertWide) ownX() bool { return k.shared != nil && k.shared.own != nil }
 
 // stagingSize is the bytes of the staging buffer.
 func (k *expertWide) stagingSize() int {
@@ -210,7 +217,7 @@ func (k *expertWide) candidate() site.Candidate {
 		Order:   "expert_" + fixedOrder(fragment.Lanes),
 		Shape:   fmt.Sprintf("wide, %d turns", k.turns),
 		Room:    wideRoom,
-		Early:   k.bytes && k.shared == nil,
+		Early:   k.bytes,
 		EarlyOf: "ids",
 		Grid:    [3]int{k.sharedTiles() + k.experts, k.parts(), 1},
 	}
@@ -242,8 +249,11 @@ func (k expertWide) kernel(s *site.Signature) func(b *kernel.Builder) {
 	return func(b *kernel.Builder) {
 		a.countRows(b)
 		b.Workgroup(k.groups() * fragment.Lanes)
-		rows := extent.Load(b)
+		if k.bytes && k.shared != nil {
+			k.askForShared(b, &a.projects[slices.Index(k.projects, k.shared)]) // while the dispatch before ends
+		}
 		shared, ring := k.newShared(b), k.newRing(b)
+		rows := extent.Load(b)
 		var staging *fixedStaging
 		if !k.bulk {
 			staging = newFixedStaging(b, k.fixed())
@@ -253,6 +263,10 @@ func (k expertWide) kernel(s *site.Signature) func(b *kernel.Builder) {
 			r := &expertWideTask{fixedTask: &fixedTask{
 				gemmFixed: k.fixed(), b: b, a: a, p: &a.projects[i], fixedShared: shared, format: p.matrices[0].format.Fixed,
 			}, kernel: &k}
+			if own := r.p.own; own != nil {
+				args := *a
+				args.x, r.a = own, &args
+			}
 			if p == k.routed {
 				r.staging, r.ring, r.whole, r.along = staging, ring, k.whole(), k.bytes
 			}

@@ -52,7 +52,27 @@ func (k *expertWide) ringBytes() int {
 type byteRing struct {
 	pairs      *kernel.Array // of words, by slot and row
 	arrivals   *kernel.Arrivals
-	slot, turn *kernel.Var // the place of the line that is multiplied
+	slot, turn *kernel.Var  // the place of the line that is multiplied
+	own        kernel.Value // where the lane's first row of its block begins in a slot
+	odd        kernel.Value // words that it loads later because its rows are odd
+}
+
+// ringRow is the row of a line that is the first of half h of the first tile.
+func (k *expertWide) ringRow(h int) int {
+	n := h * fixedSide / 2
+	return n/k.each()*k.sharers()*k.each() + n%k.each()
+}
+
+// beginRing begins at the first line. What lanes add to places is computed before all lines.
+func (r *expertWideTask) beginRing() {
+	if r.ring == nil {
+		return
+	}
+	b, k := r.b, r.kernel
+	r.ring.slot, r.ring.turn = b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)
+	row := b.Add(b.Mul(r.member, k.each()), r.place)
+	r.ring.own = b.Add(b.Mul(row, 2*k.bulkRow()), b.Mul(r.own, 2*k.rowVecs()/k.blocks()))
+	r.ring.odd = b.Mul(b.And(r.place, 1), turnedWords/2*turnedWords)
 }
 
 func (k *expertWide) newRing(b *kernel.Builder) *byteRing {
@@ -136,12 +156,8 @@ func (r *expertWideTask) multiplyLine(s share, line kernel.Value, xs []byteX) []
 	r.begin(s, ahead, place{b.Select(first, r.stages-1, b.Sub(slot, 1)), b.Select(first, turn, b.Xor(turn, 1))})
 	r.ring.slot.Set(b.Select(last, 0, b.Add(slot, 1)))
 	r.ring.turn.Set(b.Select(last, b.Xor(turn, 1), turn))
-	var at [2]kernel.Value
-	for h := range at {
-		n := h * fixedSide / 2
-		row := b.Add(b.Mul(slot, k.lineRows()), n/k.each()*k.sharers()*k.each()+n%k.each(), b.Mul(r.member, k.each()), r.place)
-		at[h] = b.Add(b.Mul(row, 2*k.bulkRow()), b.Mul(r.own, 2*k.rowVecs()/k.blocks()))
-	}
+	own := b.Add(b.Mul(slot, k.lineRows()*2*k.bulkRow()), r.ring.own)
+	at := [2]kernel.Value{own, b.Add(own, k.ringRow(1)*2*k.bulkRow())}
 	words := r.wordsIn(r.ring.pairs, at, r.turnedRows(rows), r.own, nil)
 	if k.turned() {
 		for _, list := range words {
@@ -169,7 +185,10 @@ func (r *expertWideTask) turnedRows(rows fixedRows) fixedRows {
 			first := list[0].At
 			for t := range list {
 				list[t].At = func() kernel.Value {
-					return b.Add(first(), b.Xor(b.Mul(b.And(r.place, 1), turnedWords/2*turnedWords), t*turnedWords))
+					if t < turnedWords/2 {
+						return b.Add(first(), r.ring.odd, t*turnedWords)
+					}
+					return b.Add(b.Sub(first(), r.ring.odd), t*turnedWords)
 				}
 			}
 			return words
@@ -190,9 +209,9 @@ func (r *expertWideTask) turnBack(words []kernel.Value) {
 // keepLine puts the lane's sums of a block of a tile into shared memory, as the i-th line's.
 func (r *expertWideTask) keepLine(i kernel.Value, sums [][2]kernel.Value) {
 	b := r.b
+	first := b.Add(b.Mul(i, r.kernel.sharers()*r.kernel.tileSums()), r.sumsOwn)
 	for set, own := range sums {
-		at := r.sumsAt(b.Add(b.Mul(i, r.kernel.sharers()), r.member), r.own, b.Add(r.quad, set*byteColumns))
-		r.sums.Store(b.Add(at, r.place), b.Vec(own[0], own[1]))
+		r.sums.Store(b.Add(first, set*byteColumns/2*fixedSide/2), b.Vec(own[0], own[1]))
 	}
 }
 

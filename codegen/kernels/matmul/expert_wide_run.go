@@ -15,6 +15,8 @@ type expertWideTask struct {
 	result func(column kernel.Value) kernel.Value // row of the result
 	ring   *byteRing                              // of whole rows; nil if each subgroup copies its block
 	sets   int                                    // of byteColumns rows, that are multiplied together
+	// sumsOwn is where the lane's sums of the first line are that waits.
+	sumsOwn kernel.Value
 }
 
 func (k *expertWide) newShared(b *kernel.Builder) fixedShared {

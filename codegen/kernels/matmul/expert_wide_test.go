@@ -87,17 +87,20 @@ func TestExpertWide(t *testing.T) {
 	}
 }
 
-// TestExpertWideDown holds that expert_wide, a projection of the shared expert and expert_weigh give the bits of
-// expert_down.
+// TestExpertWideDown holds that expert_wide, a projection of the shared expert, in the same dispatch if its rows are as
+// long, and expert_weigh give the bits of expert_down.
 func TestExpertWideDown(t *testing.T) {
 	for i, m := range []moe{
 		{dtype: ir.Q5_K, embd: 64, ff: 512, experts: 12, slots: 8, shared: 256, gating: "softmax"},
 		{dtype: ir.Q6_K, embd: 72, ff: 256, experts: 20, slots: 4, shared: 1024, gating: "sigmoid"},
 		{dtype: ir.Q4_K, embd: 16, ff: 1024, experts: 7, slots: 2, shared: 512, gating: "topk_softmax"},
+		{dtype: ir.Q5_K, embd: 328, ff: 512, experts: 12, slots: 4, shared: 512, gating: "softmax"},
+		{dtype: ir.Q4_K, embd: 128, ff: 256, experts: 9, slots: 2, shared: 256, gating: "softmax"},
+		{dtype: ir.Q8_0, embd: 72, ff: 256, experts: 5, slots: 2, shared: 256, gating: "softmax"},
 	} {
 		t.Run(m.String(), func(t *testing.T) {
 			t.Parallel()
-			rows := []int{16, 64, 32}[i]
+			rows := []int{16, 64, 32, 32, 16, 16}[i]
 			build := func() (w *work, parts [][]*ir.Op, down, shared, y *ir.Value) {
 				w = newWork(t, rows, rows-3)
 				w.f.Class = ir.ExactStep
@@ -115,10 +118,15 @@ func TestExpertWideDown(t *testing.T) {
 			}
 			w, _, _, _, y := build()
 			want := w.runFamily(&matrixTarget, "expert_down", "", y)[y]
-			for _, word := range [][]string{{" workers", " bulk"}, {" workers"}, {" workers"}}[i] {
+			for _, word := range [][]string{{" workers", " bulk"}, {" workers"}, {" workers"}, {" workers"}, {" workers", " bulk"}, {""}}[i] {
 				w, parts, down, shared, y := build()
-				for j, family := range []string{"expert_wide", "gemm_fixed", "expert_weigh"} {
-					out, on, word := []*ir.Value{down, shared, y}[j], &matrixTarget, word
+				families, outs := []string{"expert_wide", "gemm_fixed", "expert_weigh"}, [][]*ir.Value{{down}, {shared}, {y}}
+				if m.shared == m.ff {
+					families, outs = []string{"expert_wide", "expert_weigh"}, [][]*ir.Value{{down, shared}, {y}}
+					parts = [][]*ir.Op{slices.Concat(parts[0], parts[1]), parts[2]}
+				}
+				for j, family := range families {
+					on, word := &matrixTarget, word
 					switch {
 					case j > 0:
 						word = ""
@@ -126,7 +134,10 @@ func TestExpertWideDown(t *testing.T) {
 						on = hopper()
 					}
 					w.ops = parts[j]
-					w.data[out] = w.runFamily(on, family, word, out)[out]
+					got := w.runFamily(on, family, word, outs[j]...)
+					for _, out := range outs[j] {
+						w.data[out] = got[out]
+					}
 				}
 				if live := 4 * (rows - 3) * m.embd; !bytes.Equal(w.data[y][:live], want[:live]) {
 					t.Errorf("%q: the sums have other bits than row by row", word)

@@ -18,14 +18,12 @@ import (
 // work is what a worker does.
 func (k *expertWide) work(b *kernel.Builder, f *expertFinder, rows kernel.Value, alone func(), task func(p *projection) *expertWideTask) {
 	r := task(k.routed)
-	if k.shared != nil {
-		k.askForShared(b, task(k.shared).p)
-	}
-	p := f.sort(b, rows, func(p panels) {
+	p := f.sort(b, rows, func(p panels) share {
 		s := r.shareOf(p)
 		for i := range r.stages - 1 {
 			r.begin(s, b.Add(s.from, i), place{b.U32(uint32(i)), b.U32(0)})
 		}
+		return s
 	})
 	if k.shared != nil {
 		b.If(b.Lt(b.WorkgroupID(0), k.sharedTiles()), alone)
@@ -126,8 +124,9 @@ func (k *expertWide) panelSizes() (sizes [3]int) {
 	return
 }
 
-// sort makes the panels, in every workgroup. It calls begin when it knows them, but not yet their rows.
-func (f *expertFinder) sort(b *kernel.Builder, rows kernel.Value, begin func(p panels)) panels {
+// sort makes the panels, in every workgroup. It calls begin when it knows them, but not yet their rows. It puts rows of
+// those experts in order of which begin says that the worker has lines.
+func (f *expertFinder) sort(b *kernel.Builder, rows kernel.Value, begin func(p panels) share) panels {
 	slots, lanes, sizes := f.rows*f.expertGroup.slots, f.groups()*fragment.Lanes, f.panelSizes()
 	p := panels{b.Shared(kernel.U32, sizes[0]), b.Shared(kernel.U32, sizes[1]), b.Shared(kernel.U32, sizes[2])}
 	var ids, live []kernel.Value
@@ -157,8 +156,9 @@ func (f *expertFinder) sort(b *kernel.Builder, rows kernel.Value, begin func(p p
 		})
 	}
 	b.Barrier()
-	begin(p)
+	own := begin(p)
 	for i, id := range ids { // workers must agree on the rows of a panel
+		live[i] = b.And(live[i], f.has(b, own, b.Min(id, f.experts-1)))
 		b.If(live[i], func() { places[i].Set(p.rank(b, id, b.Add(b.LocalID(), i*lanes))) })
 	}
 	b.Barrier()
@@ -167,6 +167,12 @@ func (f *expertFinder) sort(b *kernel.Builder, rows kernel.Value, begin func(p p
 	}
 	b.Barrier()
 	return p
+}
+
+// has reports whether a share has lines of an expert.
+func (k *expertWide) has(b *kernel.Builder, s share, expert kernel.Value) kernel.Value {
+	line := func(expert kernel.Value) kernel.Value { return b.Mul(b.Shr(s.starts.Load(expert), 16), k.lines()) }
+	return b.And(b.Lt(line(expert), s.to), b.Gt(line(b.Add(expert, 1)), s.from))
 }
 
 // rank returns the place of a row among those of its expert, in order.
@@ -203,8 +209,14 @@ func (f *expertFinder) addUp(b *kernel.Builder, p panels) {
 }
 
 // sharedWeight is the lines that the work of a worker for the shared expert is worth: its x, and tiles whose weights no
-// ring brings.
-func (k *expertWide) sharedWeight() int { return (3 + k.turns*k.sharers()*5/2) / k.sharers() }
+// ring brings. Where experts have few rows, lines wait for memory, and those weights do so longer.
+func (k *expertWide) sharedWeight() int {
+	n := (3 + k.turns*k.sharers()*5/2) / k.sharers()
+	if k.columns() == byteColumns {
+		n += 6
+	}
+	return n
+}
 
 // shareOf returns what the worker multiplies. Workers that have a part of the shared expert get less.
 func (r *expertWideTask) shareOf(p panels) share {
@@ -224,9 +236,9 @@ func (r *expertWideTask) shareOf(p panels) share {
 // x. Then all go through its lines, while the next ones are copied.
 func (r *expertWideTask) computeBytes(f *expertFinder, p panels, s share) {
 	b, k := r.b, r.kernel
-	if r.ring != nil {
-		r.ring.slot, r.ring.turn = b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)
-	}
+	r.beginRing()
+	r.sumsOwn = b.Add(r.sumsAt(r.member, r.own, r.quad), r.place)
+	r.pairOrder = b.Select(b.Eq(b.And(r.quad, 1), 0), b.U32(0x4140), 0x4342)
 	b.If(b.Lt(s.from, s.to), func() {
 		of := k.lines()
 		b.ForRolled(b.Div(s.from, of), b.Div(b.Add(s.to, of-1), of), 1, func(panel kernel.Value) {

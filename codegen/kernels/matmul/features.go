@@ -34,6 +34,7 @@ const (
 	Sorted   // rows are sorted by expert
 	Slotwise // x has a row for each choice
 	HeadCut  // of which each has a part of a head
+	OwnX     // the shared expert's projection reads another x
 )
 
 // Rows are steps of all classes. Brought is what families may want a group to get.
@@ -77,6 +78,7 @@ var featuresOf = []struct {
 	{TopK, func(g *linearGroup) bool { return g.routing != nil && g.routing.top != nil }},
 	{Sorted, func(g *linearGroup) bool { return g.routing != nil && g.routing.order != nil }},
 	{Slotwise, func(g *linearGroup) bool { return g.routing != nil && g.routing.perSlot }},
+	{OwnX, some(func(p *projection) bool { return p.own != nil })},
 	{HeadCut, func(g *linearGroup) bool { return g.routing != nil && g.routing.cut != nil }},
 }
 

@@ -33,6 +33,8 @@ type fixedTask struct {
 	quad    kernel.Value                           // the lane of those that share them
 	col     kernel.Value                           // first output of each matrix of the workgroup
 	real    kernel.Value                           // of a subgroup that has a block; others repeat the last one
+	// pairOrder permutes a word to the lane's two bytes of it; void where bytes are not permuted.
+	pairOrder kernel.Value
 }
 
 var (
@@ -313,14 +315,40 @@ func (t *slotTree) add(b *kernel.Builder, v kernel.Value) {
 	t.waiting = append(t.waiting, v)
 }
 
-// exchangeTerms has the lanes of the subgroup tell each other the terms of the block's runs:
-// each computes the terms of two runs, and all need all. A barrier of the workgroup stands
-// between two blocks. It returns the terms of the lane's two rows by slot.
+// exchangeTerms has the lanes of the subgroup tell each other the terms of the block's runs: each computes the terms of
+// two runs, and all need all. They go through shared memory, if there is room for them: then a barrier stands between
+// two blocks. It returns the terms of the lane's two rows by slot.
 func (r *fixedTask) exchangeTerms(rows fixedRows, words [2][]kernel.Value) func(slot int) [2][]weight.DotScale {
 	b, f := r.b, r.format
-	at := func(slot kernel.Value, vector int) kernel.Value {
-		return b.Add(b.Mul(b.Add(b.Mul(b.Add(b.Mul(r.group, weight.FixedRuns), slot), f.Vectors()), vector), 8), r.place)
+	own := r.ownTerms(rows, words)
+	all := func(slot int) (list []kernel.Value) {
+		for _, v := range own[slot%2] {
+			list = append(list, b.SubgroupShuffle(v, b.Add(b.Sub(r.lane, r.quad), slot/2)))
+		}
+		return
 	}
+	if r.terms != nil {
+		all = r.keepOwnTerms(own)
+	}
+	return func(slot int) (w [2][]weight.DotScale) {
+		list, n := all(slot), f.Halves()
+		for row := range w {
+			for h := range n {
+				s := weight.DotScale{Scale: list[row*n+h]}
+				if f.Stored() {
+					s.Offset = list[(2+row)*n+h]
+				}
+				w[row] = append(w[row], s)
+			}
+		}
+		return
+	}
+}
+
+// ownTerms returns the lane's terms of a block, of its slot of even and of odd number: scales of both rows, then
+// offsets.
+func (r *fixedTask) ownTerms(rows fixedRows, words [2][]kernel.Value) (lists [2][]kernel.Value) {
+	b, f := r.b, r.format
 	terms := [2][2][]weight.DotScale{rows[0].Terms(words[0]), rows[1].Terms(words[1])}
 	for _, row := range terms {
 		for j, e := range f.Exponents {
@@ -331,17 +359,33 @@ func (r *fixedTask) exchangeTerms(rows fixedRows, words [2][]kernel.Value) func(
 			}
 		}
 	}
-	for j := range 2 {
-		var list []kernel.Operand // scales of both rows, then offsets
-		for _, of := range []func(s weight.DotScale) kernel.Value{func(s weight.DotScale) kernel.Value { return s.Scale }, func(s weight.DotScale) kernel.Value { return s.Offset }} {
-			for _, row := range terms {
-				for _, s := range row[j] {
-					list = append(list, of(s))
+	for j := range lists {
+		for _, row := range terms {
+			for _, s := range row[j] {
+				lists[j] = append(lists[j], s.Scale)
+			}
+		}
+		for _, row := range terms {
+			for _, s := range row[j] {
+				if f.Stored() {
+					lists[j] = append(lists[j], s.Offset)
 				}
 			}
-			if !f.Stored() {
-				break
-			}
+		}
+	}
+	return
+}
+
+// keepOwnTerms puts the lane's terms into shared memory. It returns how all are loaded from there.
+func (r *fixedTask) keepOwnTerms(own [2][]kernel.Value) func(slot int) []kernel.Value {
+	b, f := r.b, r.format
+	at := func(slot kernel.Value, vector int) kernel.Value {
+		return b.Add(b.Mul(b.Add(b.Mul(b.Add(b.Mul(r.group, weight.FixedRuns), slot), f.Vectors()), vector), 8), r.place)
+	}
+	for j, values := range own {
+		var list []kernel.Operand
+		for _, v := range values {
+			list = append(list, v)
 		}
 		for len(list)%4 > 0 {
 			list = append(list, float32(0))
@@ -351,20 +395,9 @@ func (r *fixedTask) exchangeTerms(rows fixedRows, words [2][]kernel.Value) func(
 		}
 	}
 	b.SubgroupBarrier()
-	return func(slot int) (w [2][]weight.DotScale) {
-		var list []kernel.Value
+	return func(slot int) (list []kernel.Value) {
 		for v := range f.Vectors() {
 			list = append(list, weight.Elems4(b, r.terms.Load(at(b.U32(uint32(slot)), v)))...)
-		}
-		n := f.Halves()
-		for row := range w {
-			for h := range n {
-				s := weight.DotScale{Scale: list[row*n+h]}
-				if f.Stored() {
-					s.Offset = list[(2+row)*n+h]
-				}
-				w[row] = append(w[row], s)
-			}
 		}
 		return
 	}

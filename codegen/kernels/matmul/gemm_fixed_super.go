@@ -138,7 +138,11 @@ func (r *fixedTask) minimumPairs(scales [2]weight.SuperScales) []kernel.Operand 
 // bytePair returns bytes 2i and 2i+1 of two words, in lane i of four, as halves of a word.
 func (r *fixedTask) bytePair(words []kernel.Value) kernel.Value {
 	b := r.b
-	w := b.Shr(b.Select(b.Ge(r.quad, 2), words[1], words[0]), b.Mul(b.And(r.quad, 1), 16))
+	w := b.Select(b.Ge(r.quad, 2), words[1], words[0])
+	if r.pairOrder.Type() != kernel.Void {
+		return b.Permute(w, 0, r.pairOrder)
+	}
+	w = b.Shr(w, b.Mul(b.And(r.quad, 1), 16))
 	return b.Or(b.And(w, 0xff), b.Shl(b.And(w, 0xff00), 8))
 }
 

@@ -68,6 +68,8 @@ type projection struct {
 	orders [][2]int
 	fixed  bool // x is taken in fixed point
 	ring   *gatedRing
+	// own is what a shared expert's projection reads in the place of x, where each expert of a row has a run of x.
+	own *ir.Value
 }
 
 type weights struct {
@@ -154,6 +156,9 @@ func (g *linearGroup) key() string {
 		if p.slots > 0 {
 			text = "expert " + text
 		}
+		if p.own != nil {
+			text = "own " + text
+		}
 		text += strings.Repeat("+add", len(p.residuals))
 		if p.half {
 			text += "+half"
@@ -229,6 +234,7 @@ type projectArgs struct {
 	strip     *stripArgs // what the activation is multiplied by, or nil
 	after     epilogueArgs
 	out       *kernel.Buffer
+	own       *kernel.Buffer // what it reads in the place of x, or nil
 	width     kernel.Value
 	first     kernel.Value // the first workgroup that works on it
 	// begin is the first workgroup of the first of the projections that join has made one.
@@ -273,6 +279,9 @@ func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearAr
 			pa.declareParts(s, g, a)
 			a.projects = append(a.projects, pa)
 			continue
+		}
+		if p.own != nil {
+			pa.own = s.Read(matrixName("x", i, 0), p.own)
 		}
 		for j, w := range p.matrices {
 			m := weight.Matrix{Format: w.format, Buf: s.Read(matrixName("w", i, j), w.value), Rows: pa.width, Cols: a.k, Halves: g.halves}

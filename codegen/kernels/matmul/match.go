@@ -13,6 +13,7 @@ type match struct {
 	*linearGroup
 	s    *site.Site
 	from *ir.Value // what projections read: x, behind the prologue
+	own  *ir.Op    // rounds what a shared expert's projection reads in the place of x, or nil
 	cuts []*ir.Op  // slices that nothing has read yet
 }
 
@@ -139,6 +140,7 @@ func (m *match) body(ops []*ir.Op) bool {
 // steps are the projections and the ops behind them, but for epilogues.
 var steps = map[string]func(m *match, op *ir.Op) bool{
 	"topk":          (*match).topK,
+	"fixed12":       (*match).roundOwn,
 	"linear":        (*match).linear,
 	"expert_linear": (*match).expertLinear,
 	"expert_bias":   (*match).expertBias,
@@ -155,11 +157,33 @@ func (m *match) project(x *ir.Value, k int, p *projection) bool {
 	w := p.matrices[0]
 	w.format, w.rows = weight.FormatOf(m.s.Target, w.value.Type.DType, k), weight.RowsOf(m.s.Target, w.value)
 	p.fixed = m.fixed != nil && x == m.fixed
-	if x != m.from && !p.fixed || m.k != 0 && m.k != k || w.format == nil || p.fixed && w.format.Bytes == nil {
+	if x != m.from && !p.fixed && !m.readsOwn(p, x) || m.k != 0 && m.k != k || w.format == nil || p.fixed && w.format.Bytes == nil {
 		return false
 	}
 	m.k, m.projects = k, append(m.projects, p)
 	return true
+}
+
+// roundOwn rounds, as x is rounded, what a shared expert's projection reads in its place.
+func (m *match) roundOwn(op *ir.Op) bool {
+	if m.own != nil || m.fixed == nil || fixedBits[op.Kind.Name] != m.bits {
+		return false
+	}
+	m.own = op
+	return true
+}
+
+// readsOwn reports whether a projection is that of a shared expert which reads another x than experts that have a run
+// of it for each slot.
+func (m *match) readsOwn(p *projection, x *ir.Value) bool {
+	if m.routing == nil || !m.routing.perSlot || p.slots > 0 {
+		return false
+	}
+	if m.own != nil && x == m.own.Result {
+		p.fixed, x = true, m.own.Args[0]
+	}
+	p.own = x
+	return x.Type.Equal(ir.MakeType(ir.F32, x.Type.Shape[0], ir.Dim(p.matrices[0].value.Type.Last()))) && p.fixed == (m.fixed != nil)
 }
 
 func (m *match) linear(op *ir.Op) bool {

@@ -37,11 +37,24 @@ func ExpertGemvWants(s *site.Site, g *Group) []site.Rewrite {
 
 // ExpertWideWants asks for x in 12-bit fixed point, as expert_down does in narrower steps.
 func ExpertWideWants(s *site.Site, g *Group) []site.Rewrite {
-	op := s.Group.Ops[0]
-	if op.Kind.Name == "expert_linear" && site.Alone(s, op) && s.Func.Class == ir.ExactStep && Unites(s.Target, s.Func.Rows, op, nil) {
-		return site.Fixed("fixed12", []*ir.Op{op})
+	ops := s.Group.Ops
+	if ops[0].Kind.Name != "expert_linear" || s.Func.Class != ir.ExactStep {
+		return nil
 	}
-	return nil
+	var shared *ir.Op
+	if len(ops) == 2 && g.Features()&OwnX != 0 {
+		shared = ops[1]
+	} else if !site.Alone(s, ops[0]) {
+		return nil
+	}
+	if !Unites(s.Target, s.Func.Rows, ops[0], shared) {
+		return nil
+	}
+	list := site.Fixed("fixed12", ops[:1])
+	if shared != nil {
+		list = append(list, site.Fixed("fixed12", ops[1:])...)
+	}
+	return list
 }
 
 // Unites reports whether expert_wide computes the down projection of experts, of a step of so many rows, with the bits
