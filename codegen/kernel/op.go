@@ -90,6 +90,9 @@ const (
 	OpArrived     // slot, turn; imm: the array of slots
 	OpDone        // slot; imm: the array of slots, align: how many they are
 	OpFree        // slot, turn; likewise
+	OpGates       // imm: the array of gates, align: how many they are
+	OpReach       // imm: the array of gates, align: the gate
+	OpReached     // turn; likewise
 	OpVar         // initial value
 	OpVarGet      // var
 	OpVarSet      // var, value
@@ -217,6 +220,9 @@ var ops = [numOps]opInfo{
 	OpArrived:     {name: "arrived"},
 	OpDone:        {name: "done"},
 	OpFree:        {name: "free"},
+	OpGates:       {name: "gates"},
+	OpReach:       {name: "reach"},
+	OpReached:     {name: "reached"},
 	OpVar:         {name: "var"},
 	OpVarGet:      {name: "get"},
 	OpVarSet:      {name: "set"},

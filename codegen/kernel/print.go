@@ -168,6 +168,10 @@ func (p *printer) subject(n *Node) string {
 		return fmt.Sprintf("%d ", n.imm)
 	case OpTable, OpArrived, OpDone, OpFree:
 		return fmt.Sprintf("%d ", n.imm)
+	case OpGates:
+		return fmt.Sprintf("%d gates=%d", n.imm, n.align)
+	case OpReach, OpReached:
+		return fmt.Sprintf("%d gate=%d ", n.imm, n.align)
 	case OpArrivals:
 		return fmt.Sprintf("%d slots=%d", n.imm, n.align)
 	case OpBarrier:

@@ -52,6 +52,7 @@ type machine struct {
 	products    products
 	copies      []copies // by lane
 	arrivals    arrivals
+	gates       map[int][]gate // of an array
 	tiles       [Tiles]tile
 	err         error
 }
@@ -79,7 +80,7 @@ func (m *machine) workgroup() error {
 		}
 	}
 	m.races.begin(m.lanes, m.wave, arrays)
-	m.products, m.copies, m.arrivals = products{}, make([]copies, m.lanes), arrivals{}
+	m.products, m.copies, m.arrivals, m.gates = products{}, make([]copies, m.lanes), arrivals{}, map[int][]gate{}
 	active := make([]bool, m.lanes)
 	for i := range active {
 		active[i] = true
@@ -146,6 +147,9 @@ func init() {
 	set((*machine).arrive, OpArrived)
 	set((*machine).done, OpDone)
 	set((*machine).free, OpFree)
+	set((*machine).open, OpGates)
+	set((*machine).reach, OpReach)
+	set((*machine).reached, OpReached)
 	set((*machine).address, OpAddress)
 	set((*machine).buffer, OpLoad, OpStore, OpLoad16, OpStore16, OpAtomicAdd)
 	set((*machine).array, OpSharedLoad, OpSharedStore, OpSharedElem, OpSharedSet, OpSharedAdd)

@@ -18,7 +18,9 @@ func (r *Region) walk(visit func(n *Node)) {
 }
 
 // orders reports whether the operation is there for the order of accesses alone.
-func (o Op) orders() bool { return o == OpBarrier || o == OpSubgroupBarrier || o == OpFence }
+func (o Op) orders() bool {
+	return o == OpBarrier || o == OpSubgroupBarrier || o == OpFence || o == OpReached
+}
 
 func (f *Func) ordering() []*Node {
 	var list []*Node
@@ -67,7 +69,7 @@ func (f *Func) Without(entries ...int) *Func {
 
 // placed reports whether nodes of the operation know their place in the source.
 func (o Op) placed() bool {
-	return o >= OpLoad && o <= OpSharedAdd || o == OpCopyWait || o.orders() || o == OpMatLoad || o == OpMatStore || o == OpMatGroupAdd || o == OpBulk || o == OpArrivals || o == OpArrived || o == OpDone || o == OpFree || o == OpMatGroupWait ||
+	return o >= OpLoad && o <= OpSharedAdd || o == OpCopyWait || o.orders() || o == OpMatLoad || o == OpMatStore || o == OpMatGroupAdd || o == OpBulk || o == OpArrivals || o == OpArrived || o == OpDone || o == OpFree || o == OpGates || o == OpReach || o == OpMatGroupWait ||
 		o >= OpTileZero && o <= OpTileMulAdd
 }
 

@@ -224,8 +224,8 @@ func (l *lowering) alignment() int {
 }
 
 // arrays declares the shared arrays and names them. In memory that is asked for, those of wide elements are
-// first and one that leaves the next unaligned is last, so that nothing lies between and the bytes are those that
-// Func.SharedBytes counts.
+// first and those that leave the next unaligned are last, so that nothing lies between and the bytes are those that
+// Func.SharedBytes counts. Lines are of elements of 16 bytes: arrays of narrower ones need no more than these.
 func (l *lowering) arrays() (list sharedArrays, err error) {
 	var b strings.Builder
 	arrays, align, step := l.f.Arrays(), l.alignment(), uint64(aligned)
@@ -252,8 +252,12 @@ func (l *lowering) arrays() (list sharedArrays, err error) {
 	})
 	at := uint64(0)
 	for _, i := range order {
-		if at%step != 0 {
-			return list, fmt.Errorf("%d bytes of shared arrays, of which more than one is no multiple of %d bytes", list.asked, step)
+		need := step
+		if arrays[i].Elem().Size() < aligned {
+			need = aligned
+		}
+		if at%need != 0 {
+			return list, fmt.Errorf("%d bytes of shared arrays, of which more than one is no multiple of %d bytes", list.asked, need)
 		}
 		l.names[i] = fmt.Sprintf("%s+%d", asked, at)
 		at += sizes[i]
@@ -273,9 +277,9 @@ func (l *lowering) prologue() {
 			places[kernel.Builtin(n.Imm())] = true
 		}
 		switch n.Op() {
-		case kernel.OpArrivals:
+		case kernel.OpArrivals, kernel.OpGates:
 			places[kernel.LocalID] = true
-		case kernel.OpDone:
+		case kernel.OpDone, kernel.OpReach:
 			subgroups = true
 		case kernel.OpSubgroupElect, kernel.OpSubgroupExclusiveAdd, kernel.OpMatLoad, kernel.OpMatStore:
 			subgroups = true

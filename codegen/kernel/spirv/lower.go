@@ -26,7 +26,7 @@ func Lower(f *kernel.Func) ([]uint32, error) {
 		return nil, fmt.Errorf("kernel %s: SPIR-V has no matrices of bytes", f.Name)
 	}
 	if f.Bulk {
-		return nil, fmt.Errorf("kernel %s: SPIR-V has no copies that are waited for by slot", f.Name)
+		return nil, fmt.Errorf("kernel %s: SPIR-V has no copies that are waited for by slot, and no gates", f.Name)
 	}
 	if f.Tiles {
 		return nil, fmt.Errorf("kernel %s: SPIR-V has no tiles", f.Name)
