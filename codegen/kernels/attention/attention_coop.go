@@ -254,24 +254,29 @@ var (
 func (k *coopAttention) kernel(s *site.Signature) func(b *kernel.Builder) {
 	r := &coopAttentionRun{coopAttention: k, promptRun: k.declarePrompt(s)}
 	return func(b *kernel.Builder) {
-		first := r.findTile(b, k.lanes(), k.units(), k.queryRows())
-		r.team, r.side = b.Div(b.SubgroupID(), k.sides), b.Mod(b.SubgroupID(), k.sides)
-		r.teamRow, r.member = b.Div(b.SubgroupLane(), 2), b.Mod(b.SubgroupLane(), 2)
-		begin := r.span(first, k.tileKV)
-		r.start()
-		switch {
-		case k.wide():
-			r.inPlace(begin, first)
-		case k.buffers == 1:
-			r.fetch(r.k, begin)(b.U32(0))
-			r.alternate(begin, first)
-		default:
-			r.fetch(r.k, begin)(b.U32(0))
-			r.ahead(begin, first)
-		}
-		b.Barrier()
-		r.write()
+		r.findTile(b, k.lanes(), k.units(), k.queryRows(), r.sumUp)
 	}
+}
+
+// sumUp computes a tile, whose first row has position first.
+func (r *coopAttentionRun) sumUp(first kernel.Value) {
+	b, k := r.b, r.coopAttention
+	r.team, r.side = b.Div(b.SubgroupID(), k.sides), b.Mod(b.SubgroupID(), k.sides)
+	r.teamRow, r.member = b.Div(b.SubgroupLane(), 2), b.Mod(b.SubgroupLane(), 2)
+	begin := r.span(first, k.tileKV)
+	r.start()
+	switch {
+	case k.wide():
+		r.inPlace(begin, first)
+	case k.buffers == 1:
+		r.fetch(r.k, begin)(b.U32(0))
+		r.alternate(begin, first)
+	default:
+		r.fetch(r.k, begin)(b.U32(0))
+		r.ahead(begin, first)
+	}
+	b.Barrier()
+	r.write()
 }
 
 // alternate has one buffer: while scores become weights, the next keys and these values

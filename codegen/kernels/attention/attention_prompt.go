@@ -138,11 +138,11 @@ func (k *promptAttention) declarePrompt(s *site.Signature) promptRun {
 }
 
 // findTile finds the workgroup's tile, of so many rows of q; it has so many lanes, and units of 16 bytes of shared
-// memory. The kernel ends here if the step has none of the rows or what they see is beyond the cache. It returns the
-// position of the first row.
+// memory. It calls body with the position of the first row, unless the step has none of the rows or what they see is
+// beyond the cache. In a kernel that has body once, it may run for several tiles, one behind the other.
 //
 // Rows that are dead are as those that the step has not.
-func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int) (first kernel.Value) {
+func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int, body func(first kernel.Value)) {
 	r.b = b
 	r.begin(b, r.of.attentionShape)
 	b.Workgroup(lanes)
@@ -154,26 +154,40 @@ func (r *promptRun) findTile(b *kernel.Builder, lanes, units, queryRows int) (fi
 		tile = b.Add(b.Mul(last(2), b.NumWorkgroups(1)), tile)
 	}
 	r.row, r.head = b.Mul(tile, queryRows), b.Mul(b.WorkgroupID(0), r.of.fold)
-	none, parts := r.orDead(b.Ge(r.row, r.rows)), r.of.rows
+	none := r.orDead(b.Ge(r.row, r.rows))
 	if r.of.tile != nil {
 		b.If(r.inTiles(none), func() { r.clearTiles(lanes, queryRows) })
 	}
 	if r.of.merge != nil {
-		none = r.orDead(r.takeShare(tile, queryRows))
+		r.eachShare(tile, queryRows, body)
+		return
 	}
 	b.ReturnIf(none)
+	first := r.findEnd(queryRows)
+	b.ReturnIf(b.Gt(r.end, r.ctx)) // beyond the cache
+	r.findHead()
+	body(first)
+}
+
+// findEnd finds which of the tile's rows are live, and what they see. It returns the position of the first one.
+func (r *promptRun) findEnd(queryRows int) (first kernel.Value) {
+	b := r.b
 	r.stepLast = b.Sub(r.rows, 1)
 	first = r.pos.Load(kernel.U32, r.row)
 	lastPos := r.pos.Load(kernel.U32, b.Min(b.Add(r.row, queryRows-1), r.stepLast))
 	r.end, r.lastRow = b.Add(lastPos, 1), r.stepLast
-	if parts.Part > 0 { // dead rows have the position of the last live one
+	if r.of.rows.Part > 0 { // dead rows have the position of the last live one
 		r.lastRow = b.Add(r.row, b.Sub(lastPos, first))
 	}
-	b.ReturnIf(b.Gt(r.end, r.ctx)) // beyond the cache
+	return first
+}
+
+// findHead finds where what the rows see lies.
+func (r *promptRun) findHead() {
+	b := r.b
 	r.all = r.end
 	slot := r.slot.Load(kernel.U32, r.row)
 	r.base = r.cachedHead(b, slot, b.Div(r.head, r.group))
-	return first
 }
 
 // orDead reports whether that is so, or the tile's first row is one that a step with parts has of no sequence.
@@ -194,7 +208,7 @@ func (r *promptRun) orDead(so kernel.Value) kernel.Value {
 func (r *promptRun) span(first kernel.Value, positions int) (begin kernel.Value) {
 	b := r.b
 	if r.of.merge != nil {
-		return r.spanShare()
+		return r.share.begin
 	}
 	begin = r.firstIn(b, first, positions)
 	if !r.of.partial {

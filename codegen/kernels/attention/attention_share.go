@@ -10,11 +10,12 @@ import (
 	"github.com/zincc-dev/zincc/plans"
 )
 
-// Steps of few rows far behind leave most of the grid without a tile. Where the positions of a tile are split, and the
-// splits merged in the same dispatch, such workgroups share the splits of the others' tiles. A tile's splits follow
-// from its positions alone, and each is summed up from zero whoever does it. So bits do not depend on how many rows the
-// step has. A workgroup sums up neighbouring splits one behind the other, leaves all of them in the workspace if the
-// tile has several, and the last one of the tile to end adds them up.
+// Tiles of a step are seldom as many as workgroups that the device has room for. Where the positions of a tile are
+// split, and the splits merged in the same dispatch, all workgroups of a head share the splits of all its tiles: each
+// has equally many, of one tile or of neighbours. A tile's splits follow from its positions alone, and each is summed
+// up from zero whoever does it. So bits do not depend on how many rows the step has. A workgroup sums up the splits of
+// a tile one behind the other, leaves all of them in the workspace if the tile has several, and the last one of the
+// tile to end adds them up.
 
 // mergeOf returns the op of the group that merges the splits of op; nil if there is none.
 func mergeOf(g *ir.Group, op *ir.Op) *ir.Op {
@@ -69,21 +70,21 @@ func (k *promptAttention) shared(c site.Candidate, rows int) site.Candidate {
 }
 
 // tileShare is a workgroup's share of a tile, in a kernel. What is wanted at the ends of splits alone lies in shared
-// memory, since registers are short: how many workgroups have ended, the index of the tile, the workgroups that share
-// it, the splits that have positions, and the positions of a split.
+// memory, since registers are short: how many splits are there, the index of the tile, the workgroup's splits of it,
+// all that have positions, and the positions of a split.
 type tileShare struct {
 	partial, arrivals *kernel.Buffer
 	room              kernel.Value // rows of the entry, a constant: one kernel serves entries of all widths
 	least             kernel.Value // positions of a split, at least
-	tile              kernel.Value // of rows, among those of the step
-	sharer, sharers   kernel.Value // the workgroup, and how many may share the tile
 	kept              *kernel.Array
+	begin             kernel.Value // of the workgroup's positions of the tile
+	ends              *kernel.Var  // of those of the split that is summed up
 }
 
 const (
 	_ = iota
 	keptTile
-	keptSharers
+	keptOwn
 	keptActive
 	keptStep
 	keptWords
@@ -103,34 +104,40 @@ func (r *promptRun) declareShare(s *site.Signature) {
 	r.block = s.U32("split_block", k.op.Attrs.Int("block"), 32, "positions that a split has or has not")
 }
 
-// takeShare has a workgroup, counted through those of its heads, take part in a tile of so many rows of q. It reports
-// whether there is none for it.
-func (r *promptRun) takeShare(workgroup kernel.Value, queryRows int) (none kernel.Value) {
-	b, s := r.b, &r.share
-	live := b.Max(b.Div(b.Add(r.rows, queryRows-1), queryRows), 1)
-	s.tile, s.sharer = b.Mod(workgroup, live), b.Div(workgroup, live)
-	s.sharers = b.Div(b.Mul(b.NumWorkgroups(1), b.NumWorkgroups(2)), live)
-	r.row = b.Mul(s.tile, queryRows)
-	return b.Ge(s.sharer, s.sharers)
-}
-
-// spanShare is span where workgroups share the tile: the kernel ends here if the tile has too few splits.
-func (r *promptRun) spanShare() (begin kernel.Value) {
-	b, s := r.b, &r.share
-	round := b.Mul(r.block, r.of.splits)
-	step := b.Max(b.Mul(b.Div(b.Add(r.end, b.Sub(round, 1)), round), r.block), s.least)
-	active := b.Div(b.Add(r.end, b.Sub(step, 1)), step)
-	sharers := b.Min(s.sharers, active)
-	b.ReturnIf(b.Ge(s.sharer, sharers))
+// eachShare calls body for each tile of so many rows of q that the workgroup has splits of, with the position of the
+// tile's first row. The workgroups of a head, which workgroup counts, share all tiles of the step: a tile has as many
+// pieces as it may have splits, and each workgroup as many pieces in a row.
+func (r *promptRun) eachShare(workgroup kernel.Value, queryRows int, body func(first kernel.Value)) {
+	b, s, splits := r.b, &r.share, r.of.splits
 	s.kept = b.Shared(kernel.U32, keptWords)
-	b.If(b.Eq(b.LocalID(), 0), func() {
-		for i, v := range []kernel.Value{b.Add(b.Mul(s.tile, b.NumWorkgroups(0)), b.WorkgroupID(0)), sharers, active, step} {
-			s.kept.Store(b.U32(uint32(keptTile+i)), v)
-		}
+	s.ends = b.Var(kernel.U32, 0)
+	live := b.Max(b.Div(b.Add(r.rows, queryRows-1), queryRows), 1)
+	work, all := b.Mul(live, splits), b.Mul(b.NumWorkgroups(1), b.NumWorkgroups(2))
+	from, to := b.Div(b.Mul(workgroup, work), all), b.Div(b.Mul(b.Add(workgroup, 1), work), all)
+	b.ForRolled(b.Div(from, splits), b.Div(b.Add(to, splits-1), splits), 1, func(tile kernel.Value) {
+		r.row = b.Mul(tile, queryRows)
+		first := r.findEnd(queryRows)
+		round := b.Mul(r.block, splits)
+		step := b.Max(b.Mul(b.Div(b.Add(r.end, b.Sub(round, 1)), round), r.block), s.least)
+		active := b.Div(b.Add(r.end, b.Sub(step, 1)), step)
+		unit := b.Mul(tile, splits)
+		split := func(at kernel.Value) kernel.Value { return b.Div(b.Mul(at, active), splits) }
+		own, next := split(b.Sub(b.Max(from, unit), unit)), split(b.Min(b.Sub(to, unit), splits))
+		none := b.Or(r.orDead(b.Ge(own, next)), b.Gt(r.end, r.ctx))
+		b.Barrier() // all have done with the tile before
+		b.If(b.Not(none), func() {
+			b.If(b.Eq(b.LocalID(), 0), func() {
+				for i, v := range []kernel.Value{b.Add(b.Mul(tile, b.NumWorkgroups(0)), b.WorkgroupID(0)), b.Sub(next, own), active, step} {
+					s.kept.Store(b.U32(uint32(keptTile+i)), v)
+				}
+			})
+			s.begin = b.Mul(own, step)
+			s.ends.Set(b.Add(s.begin, step))
+			r.findHead()
+			r.end = b.Min(r.end, b.Mul(next, step))
+			body(first)
+		})
 	})
-	from := func(sharer kernel.Value) kernel.Value { return b.Mul(b.Div(b.Mul(sharer, active), sharers), step) }
-	r.end = b.Min(r.end, from(b.Add(s.sharer, 1)))
-	return from(s.sharer)
 }
 
 // inTiles is what is so of the workgroup's tile, if the entry has such rows.
@@ -147,8 +154,9 @@ func (r *wgmmaAttentionRun) cross(from, this kernel.Value) {
 		return
 	}
 	b, next := r.b, r.b.Add(from, r.tileKV)
-	ends := b.Eq(b.Mod(next, r.share.kept.Load(keptStep)), 0)
+	ends := b.Eq(next, r.share.ends.Get())
 	b.If(b.And(ends, b.Lt(next, r.end)), func() {
+		r.share.ends.Set(b.Add(next, r.share.kept.Load(keptStep)))
 		r.arrive()
 		r.add(this)
 		b.MatGroupWait(0)
@@ -203,10 +211,11 @@ func (r *wgmmaAttentionRun) put(end kernel.Value) {
 	})
 }
 
-// meet ends the last split of the workgroup. If the tile has several the last workgroup that shares it adds them up,
-// and the kernel ends here in the others.
-func (r *wgmmaAttentionRun) meet() {
+// meet ends the last split of the workgroup. If the tile has several the last workgroup that shares it adds them up.
+// It calls write in the workgroup that has the tile's sums.
+func (r *wgmmaAttentionRun) meet(write func()) {
 	if r.merge == nil {
+		write()
 		return
 	}
 	b, s := r.b, r.share
@@ -214,8 +223,10 @@ func (r *wgmmaAttentionRun) meet() {
 	active := s.kept.Load(keptActive)
 	several := b.Gt(active, 1)
 	b.If(several, func() { r.put(r.end) })
-	b.ReturnIf(b.Not(site.LastBlockBy(b, s.kept, s.arrivals, s.kept.Load(keptTile), s.kept.Load(keptSharers))))
-	b.If(several, func() { r.addUp(active) })
+	b.If(site.LastOf(b, s.kept, s.arrivals, s.kept.Load(keptTile), s.kept.Load(keptOwn), active), func() {
+		b.If(several, func() { r.addUp(active) })
+		write()
+	})
 }
 
 // addUp adds up the tile's splits that have positions, in their order.

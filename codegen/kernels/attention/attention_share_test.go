@@ -29,11 +29,12 @@ func fewUnits(t testing.TB) *target.Target {
 }
 
 // TestAttentionShare computes attention whose workgroups share the splits of a tile: one, two and four of them, where a
-// row sees one split or several, and also without a workgroup of its own for all.
+// row sees one split or several, and also without a workgroup of its own for all, or such that one has splits of two.
 func TestAttentionShare(t *testing.T) {
 	few, many := fewUnits(t), kerneltest.Lookup(t, "sm_90-cuda")
 	deep := kerneltest.Case{Ctx: 1152, Slots: 2, Rows: 128, N: 100, Pos: []int{950}, Slot: []int{1}, Rounds: true}
-	two, one, begin, tail := deep, deep, deep, deep
+	two, three, one, begin, tail := deep, deep, deep, deep, deep
+	three.N = 70
 	two.N, one.N = 40, 19
 	begin.N, begin.Pos = 70, []int{218}
 	tail.Pos = []int{768}
@@ -43,6 +44,7 @@ func TestAttentionShare(t *testing.T) {
 	}{
 		{few, sharedTest("f16", 64, 4, deep)},
 		{few, sharedTest("f16", 64, 4, two)},
+		{few, sharedTest("f16", 64, 4, three)},
 		{few, sharedTest("f16", 128, 4, one)},
 		{few, sharedTest("f16", 64, 4, begin)},
 		{many, sharedTest("f16", 64, 4, tail)},

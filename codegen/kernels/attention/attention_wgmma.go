@@ -48,12 +48,13 @@ func AttentionWgmmaWants(s *site.Site, op *ir.Op) []site.Rewrite {
 // lanes copy, too. A team of four subgroups has 64 rows of the tile: q and a tile of keys, in shared memory, give it
 // the scores of all its positions, the lanes make weights of them where they are, and these, in registers, and a tile
 // of values, in shared memory, give all dims. While the weights of a tile are made, those before are multiplied with
-// their values.
+// their values. One team makes weights while the other multiplies: they meet at gates only, of which a turn is a tile.
 //
 // As in attention_coop weights are f16, relative to a score of their row, and all sums f32, in the device's order.
 type wgmmaAttention struct {
 	*promptAttention
 	tileKV int // positions of a tile of the cache
+	ahead  int // how many tiles of keys, and one less of values, come before they are needed; there is a buffer more
 }
 
 const (
@@ -72,6 +73,13 @@ const (
 	wgmmaScores = 320
 )
 
+// The gates.
+const (
+	filled = iota // the next keys, and the values of these weights, are there
+	unused        // of the scores, and the weights before, no products are under way
+	gates
+)
+
 // divide chooses the tile.
 func (k *wgmmaAttention) divide(t *target.Target) bool {
 	if k.headDim%fragment.Square != 0 || k.headDim > wgmmaHead || k.wave != 2*fragment.Square {
@@ -81,13 +89,14 @@ func (k *wgmmaAttention) divide(t *target.Target) bool {
 		return false
 	}
 	k.tileKV = 2 * teamRows
-	fits := func() bool {
-		return k.tileKV+k.headDim <= wgmmaScores && 16*k.units()+shareBytes <= max(t.Shared, t.SharedOptIn)
+	fits := func(ahead int) bool {
+		k.ahead = ahead
+		return k.tileKV+k.headDim <= wgmmaScores && 16*k.units()+8*gates+shareBytes <= max(t.Shared, t.SharedOptIn)
 	}
-	for k.tileKV > fragment.Square && !fits() {
+	for k.tileKV > fragment.Square && !fits(1) {
 		k.tileKV /= 2
 	}
-	return fits() && k.lanes() <= t.Workgroup
+	return (!k.byTwos() && fits(2) || fits(1)) && k.lanes() <= t.Workgroup
 }
 
 // byTwos reports whether the loop over tiles goes by twos.
@@ -122,9 +131,9 @@ func (k *wgmmaAttention) tileSize(positions int) int {
 	return site.CeilDiv(k.octets(), lineUnits) * lineUnits * positions
 }
 
-func (k *wgmmaAttention) valuesAt() int { return 2 * k.tileSize(k.tileKV) }
+func (k *wgmmaAttention) valuesAt() int { return (k.ahead + 1) * k.tileSize(k.tileKV) }
 
-func (k *wgmmaAttention) queryAt() int { return 4 * k.tileSize(k.tileKV) }
+func (k *wgmmaAttention) queryAt() int { return 2 * k.valuesAt() }
 
 func (k *wgmmaAttention) units() int { return k.queryAt() + k.tileSize(k.tileRows()) }
 
@@ -145,7 +154,9 @@ type wgmmaAttentionRun struct {
 	sums       []*kernel.Var // 8 dims each
 	ofRow      [2]wgmmaRow   // the lane's row, and that 8 below
 	last       *kernel.Var   // where in values the last tile is
-	firstOfAll kernel.Value  // position of the first row
+	gates      *kernel.Gates
+	turn       *kernel.Var  // of both gates
+	firstOfAll kernel.Value // position of the first row
 }
 
 // wgmmaRow is a row in the softmax.
@@ -165,25 +176,43 @@ var (
 func (k *wgmmaAttention) kernel(s *site.Signature) func(b *kernel.Builder) {
 	r := &wgmmaAttentionRun{wgmmaAttention: k, promptRun: k.declarePrompt(s)}
 	return func(b *kernel.Builder) {
-		r.firstOfAll = r.findTile(b, k.lanes(), k.units(), k.queryRows())
-		begin := r.span(r.firstOfAll, k.tileKV)
-		r.fill(r.k, begin, b.U32(0))
-		r.fillDone()
-		r.start()
-		r.arrive()
-		r.score(b.U32(0))
-		r.fetch(b.Add(begin, k.tileKV), b.U32(uint32(k.tileSize(k.tileKV))), begin, b.U32(0))
-		b.MatGroupWait(0)
-		r.weigh(begin)
-		r.keep()
-		r.last = b.Var(kernel.U32, 0)
-		r.tiles(b.Add(begin, k.tileKV))
-		r.arrive()
-		r.add(r.last.Get())
-		b.MatGroupWait(0)
-		r.meet()
-		r.write()
+		r.gates, r.turn = b.Gates(gates), b.Var(kernel.U32, 0)
+		r.findTile(b, k.lanes(), k.units(), k.queryRows(), r.sumUp)
 	}
+}
+
+// sumUp computes a tile, or splits of it; its first row has position first.
+func (r *wgmmaAttentionRun) sumUp(first kernel.Value) {
+	b, k := r.b, r.wgmmaAttention
+	r.firstOfAll = first
+	begin, size := r.span(first, k.tileKV), k.tileSize(k.tileKV)
+	r.fill(r.k, begin, b.U32(0))
+	r.fillDone()
+	if k.ahead > 1 {
+		second := b.Add(begin, k.tileKV)
+		b.If(b.Lt(second, r.end), func() { r.fill(r.k, second, b.U32(uint32(size))) })
+		r.fill(r.v, begin, b.U32(uint32(k.valuesAt())))
+		r.fillDone()
+	}
+	r.start()
+	b.CopyWait(k.ahead - 1)
+	b.Barrier()
+	r.score(b.U32(0))
+	if k.ahead > 1 {
+		r.arrived()
+	}
+	r.fetch(begin, b.U32(0), b.U32(uint32(k.ahead*size)))
+	b.MatGroupWait(0)
+	r.gates.Reach(unused)
+	r.weigh(begin)
+	r.keep()
+	r.last = b.Var(kernel.U32, 0)
+	r.tiles(b.Add(begin, k.tileKV))
+	r.arrive()
+	r.turn.Set(b.Xor(r.turn.Get(), 1)) // nobody has waited for the last one
+	r.add(r.last.Get())
+	b.MatGroupWait(0)
+	r.meet(r.write)
 }
 
 // tiles goes through the tiles from position first on. For wide heads it takes them by twos, so that their places are
@@ -191,15 +220,13 @@ func (k *wgmmaAttention) kernel(s *site.Signature) func(b *kernel.Builder) {
 func (r *wgmmaAttentionRun) tiles(first kernel.Value) {
 	b, size := r.b, r.tileSize(r.tileKV)
 	if !r.byTwos() {
-		buffer := b.Var(kernel.U32, size)
 		b.ForRolled(first, r.end, r.tileKV, func(from kernel.Value) {
-			this := buffer.Get()
-			other := b.Sub(size, this)
-			r.step(from, this, other)
+			before := r.last.Get()
+			this := b.Select(b.Eq(before, r.ahead*size), b.U32(0), b.Add(before, size))
+			r.step(from, this, before)
 			r.cross(from, this)
-			buffer.Set(other)
+			r.last.Set(this)
 		})
-		r.last.Set(b.Sub(size, buffer.Get()))
 		return
 	}
 	end := b.Max(r.end, first)
@@ -221,20 +248,20 @@ func (r *wgmmaAttentionRun) tiles(first kernel.Value) {
 // multiplied with their values, and the next keys and these values come.
 func (r *wgmmaAttentionRun) step(from, this, other kernel.Value) {
 	b := r.b
-	r.arrive()
-	fetch := func() { r.fetch(b.Add(from, r.tileKV), other, from, this) }
-	late := r.kv != ir.F16 || r.byTwos() // lanes copy, or unpack what they have loaded, while matrices are multiplied
-	if !late {
-		fetch()
-	}
+	turn := r.turn.Get()
+	r.turn.Set(b.Xor(turn, 1))
+	r.gates.Await(filled, turn)
 	r.score(this)
 	r.add(other)
-	if late {
-		fetch()
+	if r.ahead > 1 {
+		r.arrived()
 	}
+	r.gates.Await(unused, turn)
+	r.fetch(from, this, other)
 	b.MatGroupWait(1)
 	changed := r.weigh(from)
 	b.MatGroupWait(0)
+	r.gates.Reach(unused)
 	b.If(changed, func() {
 		for _, sum := range r.sums {
 			for e := range 4 {
@@ -279,16 +306,34 @@ func (r *wgmmaAttentionRun) start() {
 	}
 }
 
-// fetch begins to copy a tile of keys, if there is another one, and one of values, from positions on to where they are
-// among those.
-func (r *wgmmaAttentionRun) fetch(keys, keysTo, values, valuesTo kernel.Value) {
-	r.b.If(r.b.Lt(keys, r.end), func() { r.fill(r.k, keys, keysTo) })
-	r.fill(r.v, values, r.b.Add(valuesTo, r.valuesAt()))
+// fetch begins to copy the keys that are to come ahead of those from `from` on, and the values before these, as far as
+// there are some. They go where the keys and values before were, which are in another buffer.
+func (r *wgmmaAttentionRun) fetch(from, this, other kernel.Value) {
+	b := r.b
+	keys := b.Add(from, r.ahead*r.tileKV)
+	b.If(b.Lt(keys, r.end), func() { r.fill(r.k, keys, other) })
+	if r.ahead == 1 {
+		r.fill(r.v, from, b.Add(this, r.valuesAt()))
+	} else {
+		values := b.Add(from, r.tileKV)
+		third := b.Sub(3*r.tileSize(r.tileKV), b.Add(this, other))
+		b.If(b.Lt(values, r.end), func() { r.fill(r.v, values, b.Add(third, r.valuesAt())) })
+	}
 	r.fillDone()
+}
+
+// arrived waits for what the lane has begun to copy, and says so.
+func (r *wgmmaAttentionRun) arrived() {
+	r.b.CopyWait(0)
+	r.gates.Reach(filled)
 }
 
 // fill begins to copy the positions from `from` on.
 func (r *wgmmaAttentionRun) fill(cache *kernel.Buffer, from, to kernel.Value) {
+	if r.byRows() {
+		r.fillRows(cache, from, to)
+		return
+	}
 	b, octets := r.b, r.attentionShape.octets()
 	units := r.octets() / octets
 	n, tile := r.tileKV*units, r.headAt(from, r.tileKV)
@@ -313,6 +358,27 @@ func (r *wgmmaAttentionRun) fill(cache *kernel.Buffer, from, to kernel.Value) {
 		} else {
 			unit()
 		}
+	}
+}
+
+// byRows reports whether a lane can have the same unit of each of its positions, which lie side by side and to which
+// the same order in a line applies.
+func (k *wgmmaAttention) byRows() bool {
+	units := k.octets()
+	rows := k.lanes() / units
+	sideBySide := k.kept.table == nil && k.kept.ring == 0 || k.kept.inPages(k.tileKV)
+	return sideBySide && k.kv == ir.F16 && k.lanes()%units == 0 && rows%lineUnits == 0 && k.tileKV%rows == 0
+}
+
+// fillRows is fill by units of positions: what differs between those of a lane is constant, but for positions from end
+// on, which are the last.
+func (r *wgmmaAttentionRun) fillRows(cache *kernel.Buffer, from, to kernel.Value) {
+	b, units := r.b, r.octets()
+	p, u := b.Div(b.LocalID(), units), b.Mod(b.LocalID(), units)
+	first, last := r.promptRun.at(b, r.headAt(from, r.tileKV), from).chunks, b.Sub(b.Sub(r.end, 1), from)
+	to, first = b.Add(to, r.wgmmaAttention.at(b, r.tileKV, p, u)), b.Add(first, u)
+	for row := 0; row < r.tileKV; row += r.lanes() / units {
+		cache.Copy(lane.U32x4, r.shared, b.Add(to, row*lineUnits), b.Add(first, b.Mul(b.Min(b.Add(p, row), last), r.kvRow)))
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 // lanes have a row.
 
 // weigh turns the scores of the positions from `from` on into weights, where they are. It reports whether the sums from
-// before must fade: where a score exceeds by too much what the weights of its row are relative to.
+// before must fade: where a score exceeds by too much what the weights of its row are relative to. On the way it waits
+// for what the lane has begun to copy: that came while the scores were computed.
 func (r *wgmmaAttentionRun) weigh(from kernel.Value) (changed kernel.Value) {
 	b := r.b
 	b.If(r.masked(from, b.Add(from, r.tileKV), r.firstOfAll), func() { r.mask(from) })
@@ -32,6 +33,9 @@ func (r *wgmmaAttentionRun) weigh(from kernel.Value) (changed kernel.Value) {
 		over = b.Or(over, b.Gt(b.FMA(most[i], r.factor, b.Neg(row.top.Get())), growth))
 	}
 	changed = b.SubgroupAny(over)
+	if r.ahead == 1 {
+		r.arrived()
+	}
 	b.If(changed, func() {
 		for i, row := range r.ofRow {
 			old := row.top.Get()

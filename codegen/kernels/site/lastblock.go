@@ -31,14 +31,27 @@ func LastBlockBy(b *kernel.Builder, arrived *kernel.Array, arrivals *kernel.Buff
 	return b.Eq(arrived.Load(0), n)
 }
 
+// LastOf is LastBlockBy of work in n parts, of which the workgroup has done k: it returns whether these were the last.
+// A workgroup may come to it for several works, one behind the other.
+func LastOf(b *kernel.Builder, arrived *kernel.Array, arrivals *kernel.Buffer, i kernel.Value, k kernel.Operand, n kernel.Value) kernel.Value {
+	b.BarrierBuffers()
+	arrive(b, arrived, b.U32(0), arrivals, i, k, n)
+	b.BarrierBuffers()
+	return b.Eq(arrived.Load(0), n)
+}
+
 // Arrive counts the workgroup, all lanes of which have come to a BarrierBuffers, and stores how many have come in
 // element to of arrived: n in the last one. Others may see that, and what all workgroups wrote, behind one more.
 func Arrive(b *kernel.Builder, arrived *kernel.Array, to kernel.Value, arrivals *kernel.Buffer, i, n kernel.Value) {
+	arrive(b, arrived, to, arrivals, i, 1, n)
+}
+
+func arrive(b *kernel.Builder, arrived *kernel.Array, to kernel.Value, arrivals *kernel.Buffer, i kernel.Value, k kernel.Operand, n kernel.Value) {
 	b.If(b.Eq(b.LocalID(), 0), func() {
-		now := b.Var(kernel.U32, 1) // alone it need not count, which takes a microsecond
-		b.If(b.Gt(n, 1), func() {
+		now := b.Var(kernel.U32, k) // alone it need not count, which takes a microsecond
+		b.If(b.Gt(n, k), func() {
 			b.Fence()
-			now.Set(b.Add(arrivals.AtomicAdd(i, 1), 1))
+			now.Set(b.Add(arrivals.AtomicAdd(i, k), k))
 			b.Fence()
 			b.If(b.Eq(now.Get(), n), func() { arrivals.AtomicAdd(i, b.Sub(b.U32(0), n)) })
 		})
