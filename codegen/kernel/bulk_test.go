@@ -100,6 +100,14 @@ func TestBulk(t *testing.T) {
 	}
 	assemble(t, "sm_90", text)
 	golden(t, filepath.Join("ptx", "bulk"), f, "ptx", text)
+	weights, err := ptx.Lower(f, ptx.Options{Arch: 90, Constant: func(int) bool { return true }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	assemble(t, "sm_90", weights)
+	if all, once := strings.Count(text+weights, "cp.async.bulk."), strings.Count(text+weights, ".L2::cache_hint"); once == 0 || all != 2*once {
+		t.Errorf("%d of %d copies leave the L2 cache first, want those of weights:\n%s", once, all, weights)
+	}
 	if _, err := ptx.Lower(f, ptx.Options{Arch: 80}); err == nil || !strings.Contains(err.Error(), "sm_90 and later") {
 		t.Errorf("sm_80: %v", err)
 	}

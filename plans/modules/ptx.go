@@ -133,7 +133,7 @@ func (r *ptxReader) copy(name string, operands []string) error {
 	case name == "cp.async.wait_group":
 	case strings.HasSuffix(strings.TrimSuffix(name, ".L2::128B"), ".shared.global") && len(operands) == 3:
 		return r.access("ld", []string{"ld", "global"}, operands[1:])
-	case name == "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" && len(operands) == 4:
+	case strings.TrimSuffix(name, ".L2::cache_hint") == "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes" && len(operands) >= 4:
 		return r.access("ld", []string{"ld", "global"}, operands[1:2])
 	default:
 		r.code.Stray = name

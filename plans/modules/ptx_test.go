@@ -61,6 +61,8 @@ func TestReadPTX(t *testing.T) {
 		{"st.global.b32 [%d3]", "st.b32 [%d3]", "st.b32", ""},
 		{"mov.u32 %r0, %tid.x", "cp.async.cg.shared.global [%r0], [%d0+32], 16;\n\tcp.async.commit_group;\n\tcp.async.wait_group 2", "", ""},
 		{"mov.u32 %r0, %tid.x", "cp.async.ca.shared.global [%r0], [%d9], 16", "register %d9", ""},
+		{"mov.u32 %r0, %tid.x", "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%r0], [%d0+32], 16, [%r1], %d1", "", ""},
+		{"mov.u32 %r0, %tid.x", "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%r0], [%d9], 16, [%r1], %d1", "register %d9", ""},
 		{"mov.u32 %r0, %tid.x", "cp.async.bulk.prefetch.L2.global [%d0], 16", "cp.async.bulk.prefetch.L2.global", ""},
 		{"[a2]", "[a3]", "", "parameter"},
 		{".visible .entry kernel(", ".func kernel(", "", "parameter"},

@@ -32,7 +32,13 @@ func (l *lowering) bulk(n *kernel.Node) {
 	if c.All > 0 {
 		l.do("mbarrier.arrive.expect_tx.shared.b64 _, [%s], %d", slot, size*c.All)
 	}
-	l.do("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%s], %s, %d, [%s]", to, from, size*c.Elements, slot)
+	hint, policy := "", ""
+	if l.steady(n) { // weights, which a step reads once, are the first to leave the L2 cache
+		once := l.reg(addresses)
+		l.do("createpolicy.fractional.L2::evict_first.b64 %s, 1.0", once)
+		hint, policy = ".L2::cache_hint", ", "+once
+	}
+	l.do("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes%s [%s], %s, %d, [%s]%s", hint, to, from, size*c.Elements, slot, policy)
 }
 
 func (l *lowering) arrived(n *kernel.Node) {
