@@ -81,8 +81,8 @@ func TestPatience(t *testing.T) {
 
 // TestEarlyOfUsers holds that in steps of several users these load early what the dispatch before does not write, which
 // lets them begin behind its own wait: projections behind others of the same x or behind experts, experts behind the
-// shared one, what adds up experts, and argmax behind candidates. Others of their kernels wait at once. Loads of weights
-// that would be moved behind products stay.
+// shared one, what adds up experts, and argmax behind candidates. Others of their kernels wait at once. Loads of
+// weights that would be moved behind products stay.
 func TestEarlyOfUsers(t *testing.T) {
 	p, _ := manyUsers(t, "qwen35-35b-a3b")
 	early := map[string]map[string]bool{ // by site, entry
