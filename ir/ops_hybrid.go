@@ -162,11 +162,14 @@ var hybridOps = []*OpKind{
 	{
 		Name: "deltanet",
 		Doc: "gated delta rule, rows in order; S = state[slot[r]][h] is d x d, S[j][i] with value dim j and key dim i, and counts as 0 if pos[r] = 0: " +
-			"S *= exp(g[r][h]); u = S k; S += beta[r][h] * (v - u) k^T; y[r][h] = scale * S q. " +
-			"Value head h reads key head h mod k_heads (map mod) or h / (v_heads/k_heads) (map div) of q and k",
+			"S *= exp(g[r][h]); u = S k; D = beta[r][h] * (v - u); S += D k^T; y[r][h] = scale * S q. " +
+			"Value head h reads key head h mod k_heads (map mod) or h / (v_heads/k_heads) (map div) of q and k. " +
+			"Behind the d rows of S a head of the state may have 2R more, a log of updates that S lacks, R of 2 to d: row d has in column j how many wait, up to R-1, or 0 if pos[r] = 0; " +
+			"row d+1+i has D of update i, row d+R+i its k, and row d+2R-1 in column i its exp(g). The op first applies them, S *= exp(g) and S += D k^T, then none waits. " +
+			"With attribute defer, which is R, a row does not change S and adds its own update to those that wait, if it is the only one of its slot in the step, neither pos[r] nor (pos[r]+1+slot[r]) mod R is 0, and fewer than R-1 wait",
 		Params: []string{"q", "k", "v", "g", "beta", "state", "pos", "slot"},
 		Slots:  RowSlot,
-		Attrs:  []AttrSpec{intAttr("head_dim"), intAttr("k_heads"), intAttr("v_heads"), stringAttr("map"), floatAttr("scale")},
+		Attrs:  []AttrSpec{intAttr("head_dim"), intAttr("k_heads"), intAttr("v_heads"), stringAttr("map"), floatAttr("scale"), {"defer", IntAttr, true}},
 		Writes: []int{5},
 		Keeps:  recurrent(5),
 		Flops:  deltaFlops(7), // decay, its product with k, the update, its product with q
@@ -185,7 +188,13 @@ var hybridOps = []*OpKind{
 			if v.Last() != vh*d || !g.Equal(heads) || !beta.Equal(heads) {
 				return Type{}, fmt.Errorf("v %s, g %s and beta %s do not fit q %s", v, g, beta, q)
 			}
-			return v, isDeltaState(s, d, vh, rows, op.Args[6], op.Args[7])
+			if err := isDeltaState(s, d, vh, rows, op.Args[6], op.Args[7]); err != nil {
+				return Type{}, err
+			}
+			if r := op.Attrs.Int("defer"); r != 0 && r != DeltaLog(s) {
+				return Type{}, fmt.Errorf("updates of %d rows are deferred, state %s has a log of %d", r, s, DeltaLog(s))
+			}
+			return v, nil
 		},
 	},
 	{
@@ -222,7 +231,7 @@ var hybridOps = []*OpKind{
 	{
 		Name: "deltanet_chunked",
 		Doc: "deltanet for runs of one slot each, chunk by chunk; E, F, p, w and f are those of delta_chunk: D[i] = v[i][h] - p[i] * S k[i] " +
-			"(S before the chunk); y[r][h] = w[r] * S q[r] + sum over i of F[r][i] * D[i]; then S = f * S + sum over r and i of E[r][i] * D[i] k[r]^T",
+			"(S before the chunk); y[r][h] = w[r] * S q[r] + sum over i of F[r][i] * D[i]; then S = f * S + sum over r and i of E[r][i] * D[i] k[r]^T. Before the first chunk of a run it applies the updates that wait",
 		Params: []string{"q", "k", "v", "chunk", "state", "pos", "slot"},
 		Slots:  OneSlot,
 		Attrs:  []AttrSpec{intAttr("head_dim"), intAttr("k_heads"), intAttr("v_heads"), stringAttr("map")},
@@ -272,11 +281,17 @@ func areDeltaKeys(op *Op, rows Dim, q, k Type) (d, kh, vh Dim, err error) {
 
 // isDeltaState checks the state of a delta rule, and what rows it is of.
 func isDeltaState(s Type, d, vh, rows Dim, pos, slot *Value) error {
-	if s.DType != F32 || len(s.Shape) != 4 || s.Shape[1] != vh || s.Shape[2] != d || s.Shape[3] != d {
+	if s.DType != F32 || len(s.Shape) != 4 || s.Shape[1] != vh || s.Shape[3] != d {
 		return fmt.Errorf("state %s does not hold %d heads of %d x %d", s, vh, d, d)
+	}
+	if log := s.Shape[2] - d; log != 0 && (log < 4 || log > 2*d || log%2 != 0) {
+		return fmt.Errorf("state %s has a log of %d rows behind %d x %d", s, log, d, d)
 	}
 	return areRowIndices(rows, pos, slot)
 }
+
+// DeltaLog returns R of the log in the state of a delta rule, of which each head has 2R rows; 0 if it has none.
+func DeltaLog(state Type) int { return int(state.Shape[2]-state.Shape[3]) / 2 }
 
 func oneRows(op *Op) (Type, error) { return op.Args[0].Type, isRows(op.Args[0].Type) }
 

@@ -125,7 +125,8 @@ func dot64[X, Y float32 | float64](x []X, y []Y) float64 {
 func deltanetChunked(c *call) error {
 	a, rows := c.op.Attrs, c.rows(2)
 	d, keys, heads, keyHead := a.Int("head_dim"), a.Int("k_heads"), a.Int("v_heads"), keyHeads(a)
-	state, pos, slot, err := c.states(4, heads*d*d, 5)
+	each := int(c.op.Args[4].Type.Shape[2]) * d
+	state, pos, slot, err := c.states(4, heads*each, 5)
 	if err != nil {
 		return err
 	}
@@ -137,10 +138,10 @@ func deltanetChunked(c *call) error {
 	c.parallel(len(runs)*heads, 6*d*d*rows, func(_, lo, hi int) {
 		for i := lo; i < hi; i++ {
 			h, begin, end := i%heads, runs[i/heads][0], runs[i/heads][1]
-			s := state[(int(slot[begin])*heads+h)*d*d:][:d*d]
-			if pos[begin] == 0 {
-				clear(s)
-			}
+			whole := deltaStateOf(state[(int(slot[begin])*heads+h)*each:][:each], d, pos[begin] == 0)
+			whole.apply(whole.base)
+			whole.wait(0)
+			s := whole.base
 			for first := begin; first < end; first += ir.DeltaChunk {
 				live := min(ir.DeltaChunk, end-first)
 				var qs, ks, changes, says, numbers [ir.DeltaChunk][]float32 // by row: matrices and numbers of delta_chunk

@@ -29,7 +29,7 @@ weight @conv : f32[8, 4]
 weight @up : q8_0[3, 6, 32]
 weight @dt : f32[2]
 state @ring : f32[2, 5, 8]
-state @s : f32[2, 2, 4, 4]
+state @s : f32[2, 2, 12, 4]
 step @x : f32[T, 32]
 step @m : f32[T, 8]
 step @a : f32[T, 2]
@@ -47,7 +47,7 @@ func "f" rows=3 sequences=many run=3 class=exact {
   %6 = head_slice %5 {head_dim=2, parts=2, part=1} : f32[T, 4]
   %7 = l2norm %6 {eps=1e-06, group=4} : f32[T, 4]
   %8 = decay @a, @dt, @dt : f32[T, 2]
-  %9 = deltanet %7, %6, %5, %8, @a, @s, @pos, @slot {head_dim=4, k_heads=1, v_heads=2, map="mod", scale=0.5} : f32[T, 8]
+  %9 = deltanet %7, %6, %5, %8, @a, @s, @pos, @slot {head_dim=4, k_heads=1, v_heads=2, map="mod", scale=0.5, defer=4} : f32[T, 8]
   %10 = gate %9, %5 : io f32[T, 8]
 }
 `

@@ -170,24 +170,39 @@ func convWrite(c *call) error {
 func deltanet(c *call) error {
 	a, rows := c.op.Attrs, c.rows(2)
 	d, kHeads, vHeads, scale, keyHead := a.Int("head_dim"), a.Int("k_heads"), a.Int("v_heads"), float32(a.Float("scale")), keyHeads(a)
-	state, pos, slot, err := c.states(5, vHeads*d*d, 6)
+	each := int(c.op.Args[5].Type.Shape[2]) * d
+	state, pos, slot, err := c.states(5, vHeads*each, 6)
 	if err != nil {
 		return err
 	}
 	q, k, v, g, beta, y := c.arg(0), c.arg(1), c.arg(2), c.arg(3), c.arg(4), c.result()
+	defers := func(r int) bool {
+		every := int32(a.Int("defer"))
+		return every > 0 && pos[r] > 0 && (pos[r]+1+slot[r])%every != 0 && (r == 0 || slot[r-1] != slot[r]) && (r+1 == rows || slot[r+1] != slot[r])
+	}
 	c.parallel(vHeads, 4*d*d*rows, func(_, lo, hi int) {
+		deltas, now := make([]float32, d), make([]float32, d*d)
 		for h := lo; h < hi; h++ {
 			for r := range rows {
 				if slot[r] == ir.NoSlot {
 					clear(y[(r*vHeads+h)*d:][:d])
 					continue
 				}
-				s := state[(int(slot[r])*vHeads+h)*d*d:][:d*d]
-				if pos[r] == 0 {
-					clear(s)
-				}
+				s := deltaStateOf(state[(int(slot[r])*vHeads+h)*each:][:each], d, pos[r] == 0)
 				key, head := (r*kHeads+keyHead(h))*d, r*vHeads+h
-				deltaStep(y[head*d:][:d], s, q[key:][:d], k[key:][:d], v[head*d:][:d], g[head], beta[head], scale)
+				of := s.base
+				waits := defers(r) && s.waiting() < s.most()
+				if waits {
+					copy(now, s.base)
+					of = now
+				}
+				s.apply(of)
+				deltaStep(y[head*d:][:d], of, q[key:][:d], k[key:][:d], v[head*d:][:d], deltas, g[head], beta[head], scale)
+				if waits {
+					s.add(deltas, k[key:][:d], g[head])
+				} else {
+					s.wait(0)
+				}
 			}
 		}
 	})
@@ -195,8 +210,8 @@ func deltanet(c *call) error {
 }
 
 // deltaStep is one token of one value head. A row of s belongs to one value dim;
-// the rows do not depend on each other.
-func deltaStep(y, s, q, k, v []float32, g, beta, scale float32) {
+// the rows do not depend on each other. It leaves what the token adds of k to each in deltas.
+func deltaStep(y, s, q, k, v, deltas []float32, g, beta, scale float32) {
 	d, decay := len(y), float32(math.Exp(float64(g)))
 	var rows [lanes][]float32
 	for i := 0; i < d; i += lanes {
@@ -213,9 +228,9 @@ func deltaStep(y, s, q, k, v []float32, g, beta, scale float32) {
 		}
 		u := dot(&rows, k)
 		for j, row := range rows[:n] {
-			delta := beta * (v[i+j] - u[j])
+			deltas[i+j] = beta * (v[i+j] - u[j])
 			for c := range row {
-				row[c] += delta * k[c]
+				row[c] += deltas[i+j] * k[c]
 			}
 		}
 		o := dot(&rows, q)

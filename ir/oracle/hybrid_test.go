@@ -4,9 +4,13 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/zincc-dev/zincc/ir"
 )
 
 func TestSlices(t *testing.T) {
@@ -452,6 +456,58 @@ func TestDeltaNetInChunksIsTheSame(t *testing.T) {
 	for j, row := range s {
 		near(t, "state", m.Floats(m.prog.Global("s"))[j*d:], row, 1e-5)
 	}
+}
+
+// TestDeltaNetDefers: steps that defer what they change of the state, and others between them that do not, give the
+// bits of steps that never do, and leave the same state in the end.
+func TestDeltaNetDefers(t *testing.T) {
+	checkOp(t, func(t *opTest) {
+		t.rows = t.pick("rows of a step", 1, 6)
+		d, kHeads, group, slots := t.pick("dim", 2, 9), t.pick("k heads", 1, 2), t.pick("group", 1, 2), t.pick("slots", 1, 5)
+		vHeads, log := kHeads*group, t.pick("log", 2, d)
+		globals, body := deltaProgram(slots, d, kHeads, vHeads, "mod")
+		plain := t.machine(1000, slots, nil, globals, body)
+		globals = strings.Replace(globals, fmt.Sprintf("%d, %d]", d, d), fmt.Sprintf("%d, %d]", d+2*log, d), 1)
+		settles := t.machine(1000, slots, nil, globals, body)
+		defers := t.machine(1000, slots, nil, globals, strings.Replace(body, "scale=0.5", fmt.Sprintf("scale=0.5, defer=%d", log), 1))
+		state := t.floats(slots * vHeads * (d + 2*log) * d) // left by an earlier sequence
+		most := 0
+		t.sequences(plain, slots, deltaInputs(t.rand, d, kHeads, vHeads), func(_ []history, pos, slot []int32) {
+			m := defers
+			if t.rand.IntN(4) == 0 {
+				m = settles
+			}
+			for _, g := range m.prog.Globals {
+				switch {
+				case g.Name == "s":
+					copy(m.Floats(g), state)
+				case g.Type.DType == ir.I32:
+					copy(m.Ints(g), plain.Ints(plain.prog.Global(g.Name)))
+				default:
+					copy(m.Floats(g), plain.Floats(plain.prog.Global(g.Name)))
+				}
+			}
+			run(t, m)
+			if got, want := m.Floats(m.last())[:len(pos)*vHeads*d], plain.Floats(plain.last()); !slices.Equal(got, want[:len(got)]) {
+				t.Fatalf("positions %d of slots %d: other results", pos, slot)
+			}
+			copy(state, m.Floats(m.prog.Global("s")))
+			for _, s := range slot {
+				for h := range vHeads {
+					at := int(s)*vHeads + h
+					now := deltaStateOf(slices.Clone(state[at*(d+2*log)*d:][:(d+2*log)*d]), d, false)
+					most = max(most, now.waiting())
+					now.apply(now.base)
+					if !slices.Equal(now.base, plain.Floats(plain.prog.Global("s"))[at*d*d:][:d*d]) {
+						t.Fatalf("positions %d of slots %d: another state of head %d", pos, slot, h)
+					}
+				}
+			}
+		})
+		if most >= log {
+			t.Errorf("%d updates wait in a log of %d", most, log)
+		}
+	})
 }
 
 func TestStateIsReadAndWritten(t *testing.T) {
