@@ -120,9 +120,11 @@ func (d *dispatch) compareValue(ctx context.Context, v *ir.Value, n int) error {
 	w, want, least := int(v.Type.Last()), d.held(v), 0.0
 	d.passDead(v, got, want)
 	together := d.together(v, n)
-	for row := range n / w {
-		if together > 0 && row*w%together == 0 {
-			least = largest(want[row*w : row*w+together])
+	for row, part, end := 0, 0, 0; row < n/w; row++ {
+		if len(together) > 0 && row*w == end {
+			end += together[part%len(together)]
+			least = largest(want[row*w : end])
+			part++
 		}
 		var products []float32
 		if p := d.products[v]; p != nil {
@@ -153,24 +155,28 @@ func (d *dispatch) passDead(v *ir.Value, got, want []float32) {
 }
 
 // together is how many of the first n elements of v share the magnitude that their errors are
-// measured by, or 0 if each run has its own.
-func (d *dispatch) together(v *ir.Value, n int) int {
+// measured by, over and over, or nil if each run has its own.
+func (d *dispatch) together(v *ir.Value, n int) []int {
 	if v.Class == ir.State { // a row of a head has the error of one element of the value, or of B, which may be near 0
 		for _, op := range d.group.Ops {
 			a := op.Attrs
 			switch name := op.Kind.Name; {
 			case len(op.Kind.Writes) == 0 || op.Args[op.Kind.Writes[0]] != v:
 			case strings.HasPrefix(name, "deltanet"):
-				return a.Int("head_dim") * a.Int("head_dim")
+				each := a.Int("head_dim")
+				if log := 2 * ir.DeltaLog(v.Type); log > 0 {
+					return []int{each * each, log * each}
+				}
+				return []int{each * each}
 			case name == "ssd":
-				return a.Int("state_dim") * a.Int("head_dim")
+				return []int{a.Int("state_dim") * a.Int("head_dim")}
 			}
 		}
 	}
 	if int(v.Type.Last()) < narrow && d.rounds() {
-		return n
+		return []int{n}
 	}
-	return 0
+	return nil
 }
 
 // largest is the largest magnitude in x.

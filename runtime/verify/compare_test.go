@@ -52,21 +52,23 @@ func TestCompareProducts(t *testing.T) {
 }
 
 // TestStatesTogether: errors of a recurrent state are measured by the largest number of its head, whose matrix they are
-// part of.
+// part of; those of a log by the largest of the log.
 func TestStatesTogether(t *testing.T) {
 	for _, c := range []struct {
-		kind  string
-		attrs ir.Attrs
-		want  int
+		kind        string
+		rows, width ir.Dim
+		attrs       ir.Attrs
+		want        []int
 	}{
-		{"deltanet", ir.Attrs{{Name: "head_dim", Value: int64(128)}}, 128 * 128},
-		{"ssd", ir.Attrs{{Name: "head_dim", Value: int64(64)}, {Name: "state_dim", Value: int64(128)}}, 64 * 128},
-		{"conv_write", nil, 0},
+		{"deltanet", 128, 128, ir.Attrs{{Name: "head_dim", Value: int64(128)}}, []int{128 * 128}},
+		{"deltanet", 136, 128, ir.Attrs{{Name: "head_dim", Value: int64(128)}}, []int{128 * 128, 8 * 128}},
+		{"ssd", 64, 128, ir.Attrs{{Name: "head_dim", Value: int64(64)}, {Name: "state_dim", Value: int64(128)}}, []int{64 * 128}},
+		{"conv_write", 16, 128, nil, nil},
 	} {
-		state := &ir.Value{Class: ir.State, Type: ir.MakeType(ir.F32, 1, 2, 128, 64)}
+		state := &ir.Value{Class: ir.State, Type: ir.MakeType(ir.F32, 1, 2, c.rows, c.width)}
 		op := &ir.Op{Kind: &ir.OpKind{Name: c.kind, Writes: []int{0}}, Args: []*ir.Value{state}, Attrs: c.attrs}
 		d := &dispatch{group: &ir.Group{Ops: []*ir.Op{op}}}
-		if n := d.together(state, 2*128*64); n != c.want {
+		if n := d.together(state, int(2*c.rows*c.width)); !slices.Equal(n, c.want) {
 			t.Errorf("%s: %d elements, want %d", c.kind, n, c.want)
 		}
 	}
