@@ -106,6 +106,8 @@ func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) (chosen
 			Run: func(p *ir.Program) error { return splitArgmax(p, t) }},
 		passes.Pass{Name: "AddCandidates", Doc: "in plans of many sequences, a dispatch behind the logits leaves the likeliest tokens of each row. A host that samples then reads these few and not all logits. Exact steps of few rows get none", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return addCandidates(p, t) }},
+		passes.Pass{Name: "DeferStates", Doc: "where steps of many sequences read and write as many states of a delta rule, that is what bounds them. States there get a log of updates behind them, and the exact steps of most rows add to it and write a state once in a few steps", Stage: ir.Specialize,
+			Run: func(p *ir.Program) error { return deferStates(p) }},
 		passes.Pass{Name: "SplitDelta", Doc: "a delta rule of many rows goes through them in chunks of 8. A dispatch before it computes what needs no state, for all chunks at once. Where that can run beside it, the gate gets a projection of its own", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitDelta(p, t) }},
 		passes.Pass{Name: "ApplyWants", Doc: "families of kernels say what they need around a group, and the program changes accordingly: inputs of projections and attention are rounded to f16 or fixed point, inputs of prompts are laid out in tiles, split-K products get a workspace. Roundings so are ops, which the oracle computes alike", Stage: ir.Specialize,

@@ -34,7 +34,7 @@ func cost(p *ir.Program, t *target.Target, f *ir.Func, g *ir.Group, outputs []*i
 			if err != nil {
 				return k.c, err
 			}
-			k.c.WriteBytes += n
+			k.c.WriteBytes += k.written(v, n)
 		}
 	}
 	size := ir.StepSize{Rows: f.Rows, Sequences: int(k.sequences())}
@@ -163,6 +163,17 @@ func (k *costs) sequences() int64 {
 func (k *costs) stateBytes(v *ir.Value) (int64, error) {
 	n, err := v.Type.Bytes(k.f.Rows, k.p.Ctx)
 	return n / int64(v.Type.Shape[0]) * k.sequences(), err
+}
+
+// written is what a step writes of the n bytes of states v that it has: of those that the group defers a share, and in
+// the other steps three rows of the log of each head.
+func (k *costs) written(v *ir.Value, n int64) int64 {
+	for _, op := range k.g.Ops {
+		if every := int64(op.Attrs.Int("defer")); every > 0 && op.Args[5] == v {
+			return n/every + n/int64(v.Type.Shape[2])*3*(every-1)/every
+		}
+	}
+	return n
 }
 
 // rowBytes is the size of a row of t.

@@ -5,13 +5,23 @@ import (
 	"strings"
 )
 
+// DeltaLog is R of the log of DeltaTest.
+const DeltaLog = 4
+
 // DeltaTest is a gated DeltaNet layer of heads of dim over keys, with what its
-// group does of: conv, norm, decay, sigmoid, gated.
+// group does of: conv, norm, decay, sigmoid, gated, log (its state has one), defer (its rows add to that).
 func DeltaTest(does, headMap string, dim, keys, heads int, c Case) Case {
 	c.Family = "delta"
 	has := func(name string) bool { return strings.Contains(does, name) }
 	key, value := keys*dim, heads*dim
 	width := 2*key + value
+	state, rows, more := "s", dim, ""
+	if has("log") {
+		state, rows = "logged", dim+2*DeltaLog
+	}
+	if has("defer") {
+		more = fmt.Sprintf(", defer=%d", DeltaLog)
+	}
 	c.Globals = fmt.Sprintf(`step @m : f32[T, %d]
 step @a : f32[T, %d]
 step @b : f32[T, %d]
@@ -21,8 +31,8 @@ weight @dt : f32[%d]
 weight @rate : f32[%d]
 weight @gain : f32[%d]
 state @ring : f32[%d, 16, %d]
-state @s : f32[%d, %d, %d, %d]
-`, width, heads, heads, value, width, heads, heads, dim, c.Slots, width, c.Slots, heads, dim, dim)
+state @%s : f32[%d, %d, %d, %d]
+`, width, heads, heads, value, width, heads, heads, dim, c.Slots, width, state, c.Slots, heads, rows, dim)
 	var ops []string
 	op := func(format string, args ...any) string {
 		name := fmt.Sprintf("%%%d", len(ops))
@@ -51,8 +61,8 @@ state @s : f32[%d, %d, %d, %d]
 	if has("sigmoid") {
 		beta = op("sigmoid @b : f32[T, %d]", heads)
 	}
-	y := op("deltanet %s, %s, %s, %s, %s, @s, @pos, @slot {head_dim=%d, k_heads=%d, v_heads=%d, map=%q, scale=%g} : f32[T, %d]",
-		q, k, v, g, beta, dim, keys, heads, headMap, 0.125, value)
+	y := op("deltanet %s, %s, %s, %s, %s, @%s, @pos, @slot {head_dim=%d, k_heads=%d, v_heads=%d, map=%q, scale=%g%s} : f32[T, %d]",
+		q, k, v, g, beta, state, dim, keys, heads, headMap, 0.125, more, value)
 	if has("gated") {
 		op("gated_rmsnorm %s, @gain, @z {eps=1e-06, group=%d} : f32[T, %d]", y, dim, value)
 	}

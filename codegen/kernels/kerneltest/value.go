@@ -92,6 +92,7 @@ var named = map[string]func(e *elements){
 	"edges":    (*elements).edge,
 	"rate":     func(e *elements) { e.float(-e.x * e.x) }, // decays
 	"chunk":    (*elements).chunk,
+	"logged":   (*elements).logged,
 	"tied":     (*elements).tied,
 	"ids":      func(e *elements) { e.word(uint32(e.rng.IntN(12))) }, // of experts
 }
@@ -105,6 +106,20 @@ func (e *elements) edge() {
 		}
 	}
 	e.float(float32(math.Ldexp(float64(e.x), block*7%41-24)))
+}
+
+// logged is of the state of a delta rule with a log, in which other numbers of updates wait in each slot and head.
+func (e *elements) logged() {
+	heads, rows, d := int(e.v.Type.Shape[1]), int(e.v.Type.Shape[2]), int(e.v.Type.Shape[3])
+	every := ir.DeltaLog(e.v.Type)
+	slot, head, row := e.i/(heads*rows*d), e.i/(rows*d)%heads, e.i/d%rows
+	switch row {
+	case d:
+		e.x = float32((slot + 2*head) % every)
+	case rows - 1:
+		e.x = float32(math.Exp(-math.Abs(float64(e.x))))
+	}
+	e.float(e.x)
 }
 
 // chunk is as delta_chunk makes it: of matrices nothing above the diagonal, none large.

@@ -64,9 +64,11 @@ type deltaGroup struct {
 	delta   *ir.Op
 	gated   *ir.Op // gated_rmsnorm of the result, or nil
 	headDim int
-	keys    int // heads of q and k
-	heads   int // heads of v
-	run     int // neighbours among the value heads that share a key head
+	keys    int  // heads of q and k
+	heads   int  // heads of v
+	run     int  // neighbours among the value heads that share a key head
+	log     int  // R of the state's log; 0: it has none
+	defers  bool // rows of many sequences leave updates there
 	wave    int
 	mixes   bool // rows may be of several sequences, without parts
 	asks    bool // for what it will load, before it waits for the dispatch before
@@ -85,6 +87,7 @@ func matchDelta(s *site.Site, op *ir.Op) *deltaGroup {
 	if a.Str("map") == "div" {
 		g.run = g.heads / g.keys
 	}
+	g.log, g.defers = ir.DeltaLog(g.delta.Args[5].Type), a.Int("defer") > 0
 	g.wave, g.mixes = s.Target.Wave, s.Mixes() && s.Func.Part == 0
 	m := &groupMatch{site: s, used: map[*ir.Op]bool{g.delta: true}}
 	if !g.matchInputs(m) || !g.matchAround(m) || !m.whole(g.result()) {
@@ -213,6 +216,12 @@ func (g *deltaGroup) key() string {
 	if g.slots() > 1 {
 		key += " slots"
 	}
+	if g.log > 0 {
+		key += fmt.Sprintf(" log=%d", g.log)
+	}
+	if g.defers {
+		key += " defers"
+	}
 	if g.asks {
 		key += " asks"
 	}
@@ -221,6 +230,9 @@ func (g *deltaGroup) key() string {
 
 // slots is how many have a state.
 func (g *deltaGroup) slots() int { return int(g.delta.Args[5].Type.Shape[0]) }
+
+// stateRows is the rows that the state has of a head: one for each value dim, and its log.
+func (g *deltaGroup) stateRows() int { return g.headDim + 2*g.log }
 
 // deltaBuffers are the arguments of a deltaGroup's kernel; nil where there are none.
 type deltaBuffers struct {
@@ -371,13 +383,13 @@ func (k *deltaKernel) sharedBytes() int {
 }
 
 // fits reports whether the target runs the kernel. A head is divided only where
-// units would idle, and not if its norm needs all of its columns.
+// units would idle, and not if its norm or the update of its row, which one workgroup leaves, needs all of its columns.
 func (k *deltaKernel) fits(s *site.Site) bool {
 	t := s.Target
 	if k.mixes && k.rows.Run > deltaBlock || k.rows.Part > 0 && (k.wide || k.conv != nil || k.write != nil) {
 		return false
 	}
-	if k.headDim%deltaUnit != 0 || k.headDim > deltaMax || k.parts > 1 && (k.gated != nil || k.heads*k.parts > t.Units || k.width()%(2*deltaUnit) != 0) {
+	if k.headDim%deltaUnit != 0 || k.headDim > deltaMax || k.parts > 1 && (k.gated != nil || k.defers || k.heads*k.parts > t.Units || k.width()%(2*deltaUnit) != 0) {
 		return false
 	}
 	return t.Wave%k.team() == 0 && k.lanes() > 0 && k.lanes()%t.Wave == 0 && k.teams()*deltaColumns == k.width() && k.lanes() <= t.Workgroup && k.sharedBytes() <= t.Shared

@@ -118,12 +118,25 @@ func (r *deltaChunkedRun) begin() {
 	r.changes = b.Shared(lane.F32x4, 2*r.lanes()/chunkedTeam*ir.DeltaChunk)
 }
 
+// place is the columns of the team in the head, and the fours of the lane in each.
+func (r *deltaChunkedRun) place() (columns, fours []kernel.Value) {
+	b := r.b
+	part := r.part(b, b.WorkgroupID(0))
+	for c := range r.state {
+		columns = append(columns, b.Add(part, b.Mul(r.mine, chunkedColumns), c))
+	}
+	for p := range r.held() {
+		fours = append(fours, b.Add(r.member, p*chunkedTeam))
+	}
+	return columns, fours
+}
+
 // eachState calls do for the accesses to the state that are this lane's: access p
 // of column c, and its place in the state.
 func (r *deltaChunkedRun) eachState(do func(c, p int, at kernel.Value)) {
 	b, quads := r.b, r.headDim/4
 	part := r.part(b, b.WorkgroupID(0))
-	column := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.heads), r.head), r.headDim), part, b.Mul(r.mine, chunkedColumns))
+	column := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.heads), r.head), r.headDim+2*r.log), part, b.Mul(r.mine, chunkedColumns))
 	for c := range r.state {
 		for p := range r.held() {
 			do(c, p, b.Add(b.Mul(b.Add(column, c), quads), b.Add(r.member, p*chunkedTeam)))
@@ -138,10 +151,22 @@ func (r *deltaChunkedRun) loadState() {
 	r.eachState(func(c, _ int, at kernel.Value) {
 		r.state[c] = append(r.state[c], b.Var(lane.F32x4, b.Select(begun, r.stateBuffer.Load(lane.F32x4, at), 0)))
 	})
+	if r.log == 0 {
+		return
+	}
+	columns, fours := r.place()
+	r.applyLog(&r.chunkedRule, columns, fours, func(c, p int, by func(s kernel.Value) kernel.Value) {
+		s := r.state[c][p]
+		s.Set(by(s.Get()))
+	})
 }
 
 func (r *deltaChunkedRun) storeState() {
 	r.eachState(func(c, p int, at kernel.Value) { r.stateBuffer.Store(at, r.state[c][p].Get()) })
+	if r.log > 0 {
+		columns, _ := r.place()
+		r.settle(&r.chunkedRule, r.b.Eq(r.member, 0), columns)
+	}
 }
 
 // start puts the first chunk into shared memory, and loads the second.

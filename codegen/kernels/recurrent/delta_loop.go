@@ -27,6 +27,8 @@ type deltaRun struct {
 	fetched                     []*kernel.Var   // elements of q, k and v for this lane to prepare
 	decay, beta                 *kernel.Var     // of the token that this lane prepares
 	state                       [deltaColumns][]*kernel.Var
+	waiting                     kernel.Value              // updates that the state lacked
+	deltas                      [deltaColumns]*kernel.Var // what the row at hand adds of its key; nil unless it may wait
 }
 
 func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
@@ -63,6 +65,11 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		r.inputs = b.Shared(lane.F32x4, k.block()*3*k.headDim/4)
 		r.results = b.Shared(lane.F32x4, k.block()*k.width()/4)
 		r.tokens = b.Shared(lane.F32x2, k.block())
+		if k.defers {
+			for c := range r.deltas {
+				r.deltas[c] = b.Var(kernel.F32, 0)
+			}
+		}
 		if k.every > 0 {
 			newDeltaTurns(r).run()
 			return
@@ -94,7 +101,11 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			}
 			r.tokensFrom(first, func() {})
 		})
-		r.storeState()
+		if k.defers {
+			r.leaveState(r.row, b.Gt(r.rows, 1))
+		} else {
+			r.storeState()
+		}
 	}
 }
 
@@ -192,13 +203,24 @@ func (r *deltaRun) column(c int) kernel.Value {
 // of column c, and its place in the state.
 func (r *deltaRun) eachState(slot kernel.Value, do func(c, p int, at kernel.Value)) {
 	b, row := r.b, r.headDim/4
-	head := b.Mul(b.Add(b.Mul(slot, r.heads), r.head), r.headDim*row)
+	head := b.Mul(b.Add(b.Mul(slot, r.heads), r.head), r.stateRows()*row)
 	for c := range r.state {
-		column := b.Add(b.Mul(r.part, r.width()), r.column(c))
+		column := r.valueDim(c)
 		for p := range r.held() {
 			do(c, p, b.Add(head, b.Mul(column, row), b.Add(r.member, p*r.team())))
 		}
 	}
+}
+
+// valueDim returns the value dim of column c of this lane's team.
+func (r *deltaRun) valueDim(c int) kernel.Value {
+	return r.b.Add(r.b.Mul(r.part, r.width()), r.column(c))
+}
+
+// logAt is the element of the state where the log of the head in a slot begins.
+func (r *deltaRun) logAt(slot kernel.Value) kernel.Value {
+	b := r.b
+	return b.Mul(b.Add(b.Mul(b.Add(b.Mul(slot, r.heads), r.head), r.stateRows()), r.headDim), r.headDim)
 }
 
 // loadState loads the state, which is 0 before position 0.
@@ -209,10 +231,68 @@ func (r *deltaRun) loadState() {
 		s := b.Select(begun, r.stateBuffer.Load(lane.F32x4, at), 0)
 		r.state[c] = append(r.state[c], b.Var(lane.F32x4, s))
 	})
+	if r.log > 0 {
+		r.apply(logIn(b, r.log, r.headDim, r.stateBuffer, r.logAt(r.slot)), b.Eq(r.pos.Load(kernel.U32, r.row), 0))
+	}
 }
 
+// apply applies the updates of a log that wait.
+func (r *deltaRun) apply(log *deltaLog, begins kernel.Value) {
+	b := r.b
+	r.waiting = log.waiting(begins, r.valueDim(0))
+	var fours []kernel.Value
+	for p := range r.held() {
+		fours = append(fours, b.Add(r.member, p*r.team()))
+	}
+	log.apply(r.waiting, []kernel.Value{r.valueDim(0), r.valueDim(1)}, fours, func(c, p int, by func(s kernel.Value) kernel.Value) {
+		s := r.state[c][p]
+		s.Set(by(s.Get()))
+	})
+}
+
+// storeState stores the state, which then lacks no updates.
 func (r *deltaRun) storeState() {
 	r.eachState(r.slot, func(c, p int, at kernel.Value) { r.stateBuffer.Store(at, r.state[c][p].Get()) })
+	if r.log > 0 {
+		r.b.If(r.b.Eq(r.member, 0), func() { r.keepWaiting(r.b.U32(0)) })
+	}
+}
+
+// keepWaiting stores how many updates this lane's columns lack.
+func (r *deltaRun) keepWaiting(n kernel.Value) {
+	b := r.b
+	for c := range r.state {
+		r.stateBuffer.Store(b.Add(r.logAt(r.slot), r.valueDim(c)), b.Convert(kernel.F32, n))
+	}
+}
+
+// leaveState leaves what a row, or with more a run of rows, makes of the state: the state or, if the update of the one
+// row may wait, that.
+func (r *deltaRun) leaveState(row, more kernel.Value) {
+	b := r.b
+	pos := r.pos.Load(kernel.U32, row)
+	now := b.Or(more, b.Eq(pos, 0), b.Eq(b.Mod(b.Add(pos, r.slot, 1), r.log), 0), b.Eq(r.waiting, r.log-1))
+	b.IfElse(now, r.storeState, r.storeUpdate)
+}
+
+// storeUpdate adds the update of the one row to those that wait.
+func (r *deltaRun) storeUpdate() {
+	b, at := r.b, r.logAt(r.slot)
+	log := logIn(b, r.log, r.headDim, r.stateBuffer, at)
+	b.If(b.Eq(r.member, 0), func() {
+		for c, delta := range r.deltas {
+			r.stateBuffer.Store(b.Add(at, log.deltaAt(r.waiting), r.valueDim(c)), delta.Get())
+		}
+		r.keepWaiting(b.Add(r.waiting, 1))
+	})
+	quads := r.headDim / 4
+	b.If(b.Lt(b.LocalID(), quads), func() {
+		key := b.Add(b.Div(b.Add(at, log.keyAt(r.waiting)), 4), b.LocalID())
+		r.stateBuffer.Store(key, r.inputs.Load(b.Add(b.LocalID(), quads)))
+	})
+	b.If(b.Eq(b.LocalID(), 0), func() {
+		r.stateBuffer.Store(b.Add(at, log.decayAt(r.waiting)), b.Elem(r.tokens.Load(b.U32(0)), 0))
+	})
 }
 
 // writeRing copies this workgroup's channels of its rows into the ring.
@@ -353,7 +433,7 @@ func (r *deltaRun) tokensFrom(first kernel.Value, then func()) {
 			r.fetch(next)
 		}
 	}
-	b.Barrier()
+	r.barrier()
 	each := func() { b.For(0, live, 1, r.step) }
 	switch {
 	case r.block() == 1:
@@ -366,6 +446,15 @@ func (r *deltaRun) tokensFrom(first kernel.Value, then func()) {
 	then()
 	b.Barrier()
 	finish()
+}
+
+// barrier is the last one in front of what changes the state. Behind it all have read the log.
+func (r *deltaRun) barrier() {
+	if r.log > 0 {
+		r.b.BarrierBuffers()
+		return
+	}
+	r.b.Barrier()
 }
 
 // prepare puts what was fetched into shared memory.
@@ -482,7 +571,11 @@ func (r *deltaRun) change(token kernel.Value) (says [deltaColumns]kernel.Value) 
 			s.Set(b.Mul(s.Get(), b.Splat(decay, 4)))
 			dot = b.FMA(s.Get(), k[p], dot)
 		}
-		delta := b.Splat(b.Mul(beta, b.Sub(v, r.teamSum(dot))), 4)
+		change := b.Mul(beta, b.Sub(v, r.teamSum(dot)))
+		if r.deltas[c] != nil {
+			r.deltas[c].Set(change)
+		}
+		delta := b.Splat(change, 4)
 		said := b.Splat(b.F32(0), 4)
 		for p, s := range column {
 			s.Set(b.FMA(delta, k[p], s.Get()))

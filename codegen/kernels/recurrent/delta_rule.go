@@ -16,6 +16,7 @@ type chunkedRule struct {
 	chunkOp
 	run   int // neighbours among the value heads that share a key head
 	parts int // workgroups of a head
+	log   int // R of the state's log; 0: it has none
 	wave  int
 }
 
@@ -24,7 +25,7 @@ func (k *chunkedRule) match(s *site.Site, op *ir.Op) bool {
 	if m == nil {
 		return false
 	}
-	k.run, k.wave = 1, s.Target.Wave
+	k.run, k.wave, k.log = 1, s.Target.Wave, ir.DeltaLog(k.state().Type)
 	if k.op.Attrs.Str("map") == "div" {
 		k.run = k.heads / k.keys
 	}
@@ -44,6 +45,9 @@ func (k *chunkedRule) candidate(family, words, shape string, kernel site.Kernel)
 	key := fmt.Sprintf("%s hd=%d parts=%d", family, k.headDim, k.parts)
 	if k.slots() > 1 {
 		key += " slots"
+	}
+	if k.log > 0 {
+		key += fmt.Sprintf(" log=%d", k.log)
 	}
 	return site.Implement(site.Candidate{
 		Kernel: key + words + runsKey(k.rows, k.wave) + k.rows.Key(),
@@ -135,6 +139,34 @@ func (a *chunkedArgs) eachRun(k *chunkedRule, body func()) {
 			body()
 			b.Barrier() // the next run has the same shared memory
 		})
+	})
+}
+
+// stateAt is the element of the state where the head of the workgroup begins in the slot of the run.
+func (a *chunkedArgs) stateAt(k *chunkedRule) kernel.Value {
+	b := a.b
+	return b.Mul(b.Add(b.Mul(a.slot, a.heads), a.head), (k.headDim+2*k.log)*k.headDim)
+}
+
+// logFirst is the element of the state where its log begins.
+func (a *chunkedArgs) logFirst(k *chunkedRule) kernel.Value {
+	return a.b.Add(a.stateAt(k), k.headDim*k.headDim)
+}
+
+// applyLog applies the updates that the state of the run lacks, see deltaLog.apply. Columns are those of the head.
+func (a *chunkedArgs) applyLog(k *chunkedRule, columns, fours []kernel.Value, change func(c, p int, by func(s kernel.Value) kernel.Value)) {
+	log := logIn(a.b, k.log, k.headDim, a.stateBuffer, a.logFirst(k))
+	log.apply(log.waiting(a.b.Eq(a.pos.Load(kernel.U32, a.origin), 0), columns[0]), columns, fours, change)
+}
+
+// settle says that the state of the run lacks no updates; a lane in which mine holds does so for its columns.
+func (a *chunkedArgs) settle(k *chunkedRule, mine kernel.Value, columns []kernel.Value) {
+	b := a.b
+	b.BarrierBuffers() // all have read
+	b.If(mine, func() {
+		for _, column := range columns {
+			a.stateBuffer.Store(b.Add(a.logFirst(k), column), b.F32(0))
+		}
 	})
 }
 

@@ -149,7 +149,12 @@ func TestConv(t *testing.T) {
 
 // deltaChunkTest is what makes the chunks of a delta rule, or the rule that uses them.
 func deltaChunkTest(does, headMap string, dim, keys, heads int, c kerneltest.Case) kerneltest.Case {
-	c = kerneltest.DeltaTest("norm decay sigmoid", headMap, dim, keys, heads, c)
+	does, log := strings.CutSuffix(does, " log")
+	state, with := "s", "norm decay sigmoid"
+	if log {
+		state, with = "logged", with+" log"
+	}
+	c = kerneltest.DeltaTest(with, headMap, dim, keys, heads, c)
 	key, value := keys*dim, heads*dim
 	attrs := fmt.Sprintf("head_dim=%d, k_heads=%d, v_heads=%d, map=%q", dim, keys, heads, headMap)
 	q := fmt.Sprintf("%%0 = slice @m {first=0, width=%d} : f32[T, %d]\n", key, key)
@@ -163,7 +168,7 @@ func deltaChunkTest(does, headMap string, dim, keys, heads int, c kerneltest.Cas
 	case "chunked":
 		c.Family = "delta_chunked"
 		c.Globals += fmt.Sprintf("step @chunk : f32[T, %d]\n", heads*ir.DeltaChunkWidth)
-		c.Group = q + k + v + fmt.Sprintf("%%3 = deltanet_chunked %%0, %%1, %%2, @chunk, @s, @pos, @slot {%s} : io f32[T, %d]", attrs, value)
+		c.Group = q + k + v + fmt.Sprintf("%%3 = deltanet_chunked %%0, %%1, %%2, @chunk, @%s, @pos, @slot {%s} : io f32[T, %d]", state, attrs, value)
 	}
 	return c
 }
@@ -184,6 +189,8 @@ func TestDeltaChunked(t *testing.T) {
 		deltaChunkTest("chunked", "div", 64, 1, 2, kerneltest.Case{Ctx: 64, Slots: 2, Rows: 256, N: 17, Pos: []int{0}, Slot: []int{1}}),
 		deltaChunkTest("chunked", "mod", 128, 1, 3, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 256, N: 1, Pos: []int{9}}), // less than is copied ahead
 		deltaChunkTest("chunked", "mod", 64, 1, 1, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 256, N: 40, Pos: []int{0}}), // whole chunks
+		deltaChunkTest("chunked log", "mod", 128, 1, 2, kerneltest.Case{Ctx: 64, Slots: 4, Rows: 256, N: 21, Pos: []int{5}, Slot: []int{3}}),
+		deltaChunkTest("chunked log", "div", 64, 1, 2, kerneltest.Case{Ctx: 64, Slots: 4, Rows: 256, N: 17, Pos: []int{0}, Slot: []int{3}}),
 	}) {
 		for _, name := range []string{"sm_90", "sm_90-cuda"} { // where lanes copy
 			c.Alone = true
@@ -204,22 +211,37 @@ func TestDeltaOfManySequences(t *testing.T) {
 	kerneltest.DeltaTest("", "mod", 128, 2, 4, kerneltest.Case{Ctx: 96, Slots: 2, Rows: 16}).CheckSequences(t)
 }
 
-// TestDeltaTurns runs steps of many sequences, in which workgroups take several rows in turn, as they are through CUDA,
-// in the interpreter.
-func TestDeltaTurns(t *testing.T) {
-	on := kerneltest.Lookup(t, "sm_90-cuda")
+// TestDeltaDefers has states with a log: what waits there is applied, and rows of many sequences add to it, but where
+// it is full, where it is the slot's turn, and where a sequence begins or has several rows. Through CUDA, as it is in
+// the interpreter, workgroups take several rows in turn.
+func TestDeltaDefers(t *testing.T) {
+	const all = kerneltest.DeltaAll + " log"
+	pos, slot := []int{3, 40, 41, 42, 0, 1, 5, 6, 12, 9, 0, 2, 4}, []int{4, 1, 1, 1, 0, 0, 5, 6, 7, 8, 9, 10, 11}
+	wide := kerneltest.Case{Ctx: 64, Slots: 12, Rows: 16, RunRows: 8, N: 13, Pos: pos, Slot: slot}
+	narrow := *kerneltest.Lookup(t, "sm_90-cuda")
+	narrow.Units = 2 // so that there are turns
 	for _, c := range []kerneltest.Case{
-		kerneltest.DeltaTest(kerneltest.DeltaAll, "mod", 128, 1, 2, kerneltest.Case{Ctx: 64, Slots: 6, Rows: 16, RunRows: 8, N: 14,
-			Pos: []int{3, 40, 41, 42, 0, 1, 5, 6, 7, 8, 9, 10, 11, 12}, Slot: []int{4, 1, 1, 1, 0, 0, 5, 5, 5, 5, 5, 5, 5, 5}}),
-		kerneltest.DeltaTest(kerneltest.DeltaAll, "div", 64, 1, 3, kerneltest.Case{Ctx: 64, Slots: 16, Rows: 16, RunRows: 8, N: 9,
-			Pos: []int{0, 7, 16, 2, 0, 30, 31, 1, 5}, Slot: []int{3, 2, 15, 0, 1, 7, 7, 9, 8}}),
-		kerneltest.DeltaTest("norm decay", "mod", 64, 1, 1, kerneltest.Case{Ctx: 64, Slots: 4, Rows: 16, RunRows: 8, N: 3, Pos: []int{3, 0, 1}, Slot: []int{1, 0, 0}}),
+		kerneltest.DeltaTest(all+" defer", "mod", 128, 1, 2, wide),
+		kerneltest.DeltaTest(all+" defer", "div", 64, 1, 3, wide),
+		kerneltest.DeltaTest("norm decay log defer", "mod", 64, 1, 1, wide),
+		kerneltest.DeltaTest("norm decay log defer", "mod", 64, 1, 1, kerneltest.Case{Ctx: 64, Slots: 4, Rows: 16, RunRows: 8, N: 3, Pos: []int{3, 0, 1}, Slot: []int{1, 0, 0}}),
 	} {
-		narrow := *on
-		narrow.Units = 2 // so that there are turns
 		if list := c.Candidates(t, c.Site(t, &narrow)); !strings.Contains(list[0].Kernel, " every=") {
 			t.Errorf("%s: %s", c.Group, list[0].Kernel)
 		}
 		c.RunOn(t, &narrow)
+		c.Run(t)
+		c.CheckBuild(t)
+	}
+	for _, c := range []kerneltest.Case{
+		kerneltest.DeltaTest(all, "mod", 128, 2, 4, kerneltest.Case{Ctx: 64, Slots: 12, Rows: 1, Pos: []int{40}, Slot: []int{3}}),
+		kerneltest.DeltaTest(all, "mod", 128, 2, 4, kerneltest.Case{Ctx: 64, Slots: 12, Rows: 1, Pos: []int{0}, Slot: []int{3}}),
+		kerneltest.DeltaTest("conv norm decay sigmoid log", "mod", 128, 1, 2, kerneltest.Case{Ctx: 64, Slots: 12, Rows: 1, Pos: []int{31}, Slot: []int{2}}),
+		kerneltest.DeltaTest(all, "div", 64, 2, 6, kerneltest.Case{Ctx: 64, Slots: 12, Rows: 8, N: 7, Pos: []int{7, 8, 9, 0, 1, 5, 3}, Slot: []int{1, 1, 1, 0, 0, 2, 3}}),
+		kerneltest.DeltaTest("norm decay sigmoid log", "div", 128, 1, 3, kerneltest.Case{Ctx: 64, Slots: 12, Rows: 17, Pos: []int{5}, Slot: []int{3}}),
+	} {
+		c.Run(t)
+		c.RunOn(t, kerneltest.Lookup(t, "sm_90-cuda"))
+		c.CheckBuild(t)
 	}
 }

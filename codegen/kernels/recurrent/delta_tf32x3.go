@@ -144,13 +144,40 @@ func (r *deltaTF32x3Run) quad(block int) kernel.Value {
 	return r.b.Add(r.b.Mul(r.half, r.headDim/tf32x3Halves/4), block*fragment.Side/4)
 }
 
+// place is the columns of the lane in the head, and the fours that it has in each, a block one.
+func (r *deltaTF32x3Run) place() (columns, fours []kernel.Value) {
+	b := r.b
+	for i := range 2 {
+		columns = append(columns, b.Add(r.part(b, b.WorkgroupID(0)), r.column, 8*i))
+	}
+	for block := range r.blocks() {
+		fours = append(fours, b.Add(r.quad(block), r.t))
+	}
+	return columns, fours
+}
+
 func (r *deltaTF32x3Run) eachState(do func(block, i int, at kernel.Value)) {
 	b := r.b
 	for block := range r.blocks() {
 		for i := range 2 {
-			column := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.heads), r.head), r.headDim), r.part(b, b.WorkgroupID(0)), r.column, 8*i)
+			column := b.Add(b.Mul(b.Add(b.Mul(r.slot, r.heads), r.head), r.headDim+2*r.log), r.part(b, b.WorkgroupID(0)), r.column, 8*i)
 			do(block, i, b.Add(b.Mul(column, r.headDim/4), r.quad(block), r.t))
 		}
+	}
+}
+
+// four returns what the lane has of a block and its column i, and setFour sets that.
+func (r *deltaTF32x3Run) four(block, i int) kernel.Value {
+	var four [4]kernel.Operand
+	for e := range four {
+		four[e] = r.state[2*block+e/2].Elem(2*i + e%2)
+	}
+	return r.b.Vec(four[:]...)
+}
+
+func (r *deltaTF32x3Run) setFour(block, i int, v kernel.Value) {
+	for e := range 4 {
+		r.state[2*block+e/2].SetElem(2*i+e%2, r.b.Elem(v, e))
 	}
 }
 
@@ -162,21 +189,23 @@ func (r *deltaTF32x3Run) loadState() {
 		r.state = append(r.state, b.Var(fragment.TF32Sum, b.MatFill(fragment.TF32Sum, 0)))
 	}
 	r.eachState(func(block, i int, at kernel.Value) {
-		v := b.Select(begun, r.stateBuffer.Load(lane.F32x4, at), 0)
-		for e := range 4 {
-			r.state[2*block+e/2].SetElem(2*i+e%2, b.Elem(v, e))
-		}
+		r.setFour(block, i, b.Select(begun, r.stateBuffer.Load(lane.F32x4, at), 0))
+	})
+	if r.log == 0 {
+		return
+	}
+	columns, fours := r.place()
+	r.applyLog(&r.chunkedRule, columns, fours, func(i, block int, by func(s kernel.Value) kernel.Value) {
+		r.setFour(block, i, by(r.four(block, i)))
 	})
 }
 
 func (r *deltaTF32x3Run) storeState() {
-	r.eachState(func(block, i int, at kernel.Value) {
-		var four [4]kernel.Operand
-		for e := range four {
-			four[e] = r.state[2*block+e/2].Elem(2*i + e%2)
-		}
-		r.stateBuffer.Store(at, r.b.Vec(four[:]...))
-	})
+	r.eachState(func(block, i int, at kernel.Value) { r.stateBuffer.Store(at, r.four(block, i)) })
+	if r.log > 0 {
+		columns, _ := r.place()
+		r.settle(&r.chunkedRule, r.b.And(r.b.Eq(r.half, 0), r.b.Eq(r.t, 0)), columns)
+	}
 }
 
 // copy begins to copy the rows of the chunk from row first on.

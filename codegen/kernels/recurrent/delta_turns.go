@@ -7,9 +7,10 @@ import (
 	"github.com/zincc-dev/zincc/codegen/target"
 )
 
-// Steps of many sequences read and write as many states, which is what bounds them. So each workgroup takes several
-// rows in turn, and while it computes one, the state of the next is on its way to shared memory: each lane copies what
-// it holds later. The first states come while the dispatch before ends (docs/lab/hybrids.md).
+// Steps of many sequences read as many states and write some of them (deltaLog), which is what bounds them. So each
+// workgroup takes several rows in turn, and while it computes one, the state of the next is on its way to shared
+// memory: each lane copies what it holds later. The first states come while the dispatch before ends
+// (docs/lab/hybrids.md).
 
 // turnsUse is the share of the units' room that workgroups have at least, in percent, two of them on a unit.
 const turnsUse = 90
@@ -17,7 +18,7 @@ const turnsUse = 90
 // everyRow returns how many workgroups share the rows of a head in turn, the fewest that leave few units without work;
 // 0 if there are none.
 func (k *deltaKernel) everyRow(t *target.Target) int {
-	if k.room == 0 || !t.Copies() || 2*(k.sharedBytes()+k.aheadBytes()) > t.SharedOptIn {
+	if k.room == 0 || !k.defers || !t.Copies() || 2*(k.sharedBytes()+k.aheadBytes()) > t.SharedOptIn {
 		return 0
 	}
 	for n := 1; n <= k.rows.Max/2; n++ {
@@ -29,20 +30,27 @@ func (k *deltaKernel) everyRow(t *target.Target) int {
 	return 0
 }
 
-// aheadBytes is the size of the state that is on its way.
-func (k *deltaKernel) aheadBytes() int { return 4 * k.headDim * k.width() }
+// aheadBytes is the size of the state that is on its way, and of two logs: lanes read that of one row while the next
+// comes.
+func (k *deltaKernel) aheadBytes() int { return 4 * k.headDim * (k.width() + 2*2*k.log) }
 
 // deltaTurns is the kernel that takes rows in turn.
 type deltaTurns struct {
 	*deltaRun
 	ahead        *kernel.Array // the state of the next row, by access, lane
 	next, begins *kernel.Var   // the slot of the next row; 1 if it is the first of its sequence, else 0
+	logs         *kernel.Array // that of the next row, and that of the row at hand
+	logFirst     *kernel.Var   // where the one that was copied last begins
 }
 
 func newDeltaTurns(r *deltaRun) *deltaTurns {
 	b := r.b
-	return &deltaTurns{deltaRun: r, ahead: b.Shared(lane.U32x4, r.aheadBytes()/16), next: b.Var(kernel.U32, 0), begins: b.Var(kernel.U32, 0)}
+	return &deltaTurns{deltaRun: r, next: b.Var(kernel.U32, 0), begins: b.Var(kernel.U32, 0), logFirst: b.Var(kernel.U32, 0),
+		ahead: b.Shared(lane.U32x4, r.headDim*r.width()/4), logs: b.Shared(lane.U32x4, 2*r.logSize())}
 }
+
+// logSize is the accesses of 4 elements that a log has.
+func (k *deltaKernel) logSize() int { return 2 * k.log * k.headDim / 4 }
 
 func (r *deltaTurns) run() {
 	b, n := r.b, r.rows
@@ -73,8 +81,35 @@ func (r *deltaTurns) copyState(next deltaNext) {
 	r.begins.Set(b.Select(next.begins, b.U32(1), b.U32(0)))
 	b.If(next.begins, func() {
 		r.eachState(next.slot, func(c, p int, at kernel.Value) { r.stateBuffer.Copy(lane.U32x4, r.ahead, r.aheadAt(c, p), at) })
+		r.copyLog(next.slot)
 	})
 	b.CopyGroup()
+}
+
+// copyLog starts to copy the log of the next row to where that of the row at hand is not.
+func (r *deltaTurns) copyLog(slot kernel.Value) {
+	b := r.b
+	r.logFirst.Set(b.Sub(r.logSize(), r.logFirst.Get()))
+	first := b.Div(r.logAt(slot), 4)
+	for from := 0; from < r.logSize(); from += r.lanes() {
+		at := b.Add(b.LocalID(), from)
+		copy := func() { r.stateBuffer.Copy(lane.U32x4, r.logs, b.Add(r.logFirst.Get(), at), b.Add(first, at)) }
+		if from+r.lanes() <= r.logSize() {
+			copy()
+		} else {
+			b.If(b.Lt(at, r.logSize()), copy)
+		}
+	}
+}
+
+// copiedLog is the log that was copied last.
+func (r *deltaTurns) copiedLog() *deltaLog {
+	b, first := r.b, r.logFirst.Get()
+	load4 := func(at kernel.Value) kernel.Value { return b.Bitcast(lane.F32x4, r.logs.Load(b.Add(first, at))) }
+	load := func(at kernel.Value) kernel.Value {
+		return b.Bitcast(kernel.F32, r.logs.LoadElem(b.Add(first, b.Div(at, 4)), b.Mod(at, 4)))
+	}
+	return &deltaLog{b, r.log, r.headDim, load, load4}
 }
 
 // aheadAt is where an access of the lane waits.
@@ -82,57 +117,77 @@ func (r *deltaTurns) aheadAt(c, p int) kernel.Value {
 	return r.b.Add(r.b.LocalID(), (c*r.held()+p)*r.lanes())
 }
 
-// takeState takes the state that was copied, which is 0 before position 0.
-func (r *deltaTurns) takeState(begun kernel.Value) {
+// takeState takes the state that was copied, which is 0 where a sequence begins.
+func (r *deltaTurns) takeState(begins kernel.Value) {
 	b := r.b
-	b.CopyWait(0)
 	for c := range r.state {
 		r.state[c] = nil
 		for p := range r.held() {
-			s := b.Bitcast(lane.F32x4, r.ahead.Load(r.aheadAt(c, p)))
-			r.state[c] = append(r.state[c], b.Var(lane.F32x4, b.Select(begun, s, 0)))
+			r.state[c] = append(r.state[c], b.Var(lane.F32x4, b.Bitcast(lane.F32x4, r.ahead.Load(r.aheadAt(c, p)))))
 		}
 	}
+	b.If(begins, func() {
+		for _, column := range r.state {
+			for _, s := range column {
+				s.Set(b.Splat(b.F32(0), 4))
+			}
+		}
+	})
 }
 
 // turn takes a row and those of the same sequence behind it, of n rows.
 func (r *deltaTurns) turn(row, n kernel.Value, next deltaNext) {
 	b := r.b
-	begun := b.Splat(b.Gt(r.pos.Load(kernel.U32, row), 0), 4)
-	r.token(row, func() {
-		r.takeState(begun)
-		r.copyState(next)
-	}, r.storeState)
-	same := b.Bool(true)
-	count := b.U32(1)
-	for i := 1; i < r.deltaKernel.rows.Run; i++ {
-		next := b.Add(row, i)
-		same = b.And(same, b.Lt(next, n), b.Eq(r.slots.Load(kernel.U32, b.Min(next, b.Sub(n, 1))), r.slot))
-		count = b.Add(count, b.Select(same, b.U32(1), b.U32(0)))
+	begins := b.Eq(r.pos.Load(kernel.U32, row), 0)
+	last := b.Sub(n, 1)
+	follows := func(i kernel.Value) kernel.Value {
+		return b.And(b.Le(i, last), b.Eq(r.slots.Load(kernel.U32, b.Min(i, last)), r.slot))
 	}
-	b.If(b.Gt(count, 1), func() {
-		b.For(1, count, 1, func(i kernel.Value) { r.token(b.Add(row, i), func() {}, func() {}) })
+	more := follows(b.Add(row, 1))
+	write := r.prepareRow(row)
+	b.CopyWait(0)
+	r.barrier()
+	r.takeState(begins)
+	r.apply(r.copiedLog(), begins)
+	r.copyState(next)
+	r.step(b.U32(0))
+	r.leaveState(row, more)
+	r.finishRow(row, write)
+	b.If(more, func() {
+		same := b.Bool(true)
+		count := b.U32(1)
+		for i := 1; i < r.deltaKernel.rows.Run; i++ {
+			same = b.And(same, follows(b.Add(row, i)))
+			count = b.Add(count, b.Select(same, b.U32(1), b.U32(0)))
+		}
+		b.For(1, count, 1, func(i kernel.Value) {
+			row := b.Add(row, i)
+			write := r.prepareRow(row)
+			r.barrier()
+			r.step(b.U32(0))
+			r.finishRow(row, write)
+		})
 		r.storeState()
 	})
 }
 
-// token runs one row. before is called before it changes the state, then behind that.
-func (r *deltaTurns) token(row kernel.Value, before, then func()) {
-	b := r.b
+// prepareRow prepares a row, but for a barrier, and returns what writes it into the ring.
+func (r *deltaTurns) prepareRow(row kernel.Value) (write func()) {
 	r.row, r.last = row, row
 	r.startFetch()
-	write := r.keepRow()
+	write = r.keepRow()
 	r.prepare()
-	b.Barrier()
+	r.b.Barrier()
 	if r.norm != nil {
 		r.normalize()
 	}
-	b.Barrier()
-	before()
-	r.step(b.U32(0))
-	then()
+	return write
+}
+
+// finishRow writes what a row says.
+func (r *deltaTurns) finishRow(row kernel.Value, write func()) {
 	write()
-	finish := r.finish(row, b.U32(1)) // loads what registers would hold over the step
-	b.Barrier()
+	finish := r.finish(row, r.b.U32(1)) // loads what registers would hold over the step
+	r.b.Barrier()
 	finish()
 }

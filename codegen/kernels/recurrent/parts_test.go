@@ -17,7 +17,7 @@ func TestParts(t *testing.T) {
 		kerneltest.Run{Slot: 2, From: 8, Rows: 32}, kerneltest.Run{Slot: 0, From: 24, Rows: 13})
 	chunk := deltaChunkTest("chunk", "mod", 64, 1, 2, runs)
 	chunk.Group = strings.Replace(chunk.Group, "delta_chunk %0, %1, %2, %3", "delta_chunk %0, %1, %2, %3, @pos", 1)
-	tf32, chunked := deltaChunkTest("chunked", "mod", 64, 1, 2, runs), deltaChunkTest("chunked", "div", 64, 1, 2, runs)
+	tf32, chunked := deltaChunkTest("chunked log", "mod", 64, 1, 2, runs), deltaChunkTest("chunked log", "div", 64, 1, 2, runs)
 	tf32.Family = "delta_tf32x3"
 	conv := func(width int, group string) kerneltest.Case {
 		c := runs
@@ -33,7 +33,7 @@ func TestParts(t *testing.T) {
 		{cuda, tf32},
 		{cuda, chunked},
 		{vulkan, chunked},
-		{mesa, kerneltest.DeltaTest("norm decay sigmoid gated", "mod", 64, 1, 2, runs)},
+		{mesa, kerneltest.DeltaTest("norm decay sigmoid gated log", "mod", 64, 1, 2, runs)},
 		{cuda, ssdTest(true, 2, 32, 1, 32, runs)},
 		{mesa, ssdTest(false, 2, 32, 1, 32, runs)},
 		{mesa, conv(300, "%0 = conv1d @m, @w, @ring, @pos, @slot : io f32[T, 300]")},
