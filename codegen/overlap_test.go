@@ -80,15 +80,14 @@ func TestPatience(t *testing.T) {
 }
 
 // TestEarlyOfUsers holds that in steps of several users these load early what the dispatch before does not write, which
-// lets them begin behind its own wait: projections behind others of the same x or behind experts, experts behind the
-// shared one, what adds up experts, and argmax behind candidates. Others of their kernels wait at once. Loads of
-// weights that would be moved behind products stay.
+// lets them begin behind its own wait: projections behind others of the same x, experts' down, what adds up experts,
+// and argmax behind candidates. Others of their kernels wait at once. Loads of weights that would be moved behind
+// products stay.
 func TestEarlyOfUsers(t *testing.T) {
 	p, _ := manyUsers(t, "qwen35-35b-a3b")
 	early := map[string]map[string]bool{ // by site, entry
 		"ssm_alpha+ssm_beta":              {"decode/8": true, "decode/16": true, "decode/64": true},
-		"ffn_down_exps":                   {"decode/16": true, "decode/64": true},
-		"ffn_down_shexp":                  {"decode/64": true},
+		"ffn_down_exps+ffn_down_shexp":    {"decode/16": true, "decode/64": true},
 		"route+expert_sum+gate_rows+add":  {"decode/16": true, "decode/64": true},
 		"argmax+advance":                  {"decode/8": true, "decode/16": true, "decode/64": true},
 		"attn_qkv+attn_gate":              {},
