@@ -466,7 +466,13 @@ func (k *deltaKernel) cover(arg string, rows int, dims, tile []int) plans.Cover 
 // ringWidth is the channels of the ring, and ringTile those that a workgroup writes.
 func (k *deltaKernel) ringWidth() int { return int(k.write.Args[0].Type.Last()) }
 
-func (k *deltaKernel) ringTile() int { return site.CeilDiv(k.ringWidth(), k.heads*k.parts) }
+func (k *deltaKernel) ringTile() int {
+	n := site.CeilDiv(k.ringWidth(), k.heads*k.parts)
+	if k.manyRuns() { // turns copy fours of channels
+		n = site.CeilDiv(n, 4) * 4
+	}
+	return n
+}
 
 // ringAccesses is how many of them a lane writes.
 func (k *deltaKernel) ringAccesses() int { return site.CeilDiv(k.ringTile(), k.lanes()) }

@@ -62,9 +62,13 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			newDeltaLanes(r).run()
 			return
 		}
-		r.inputs = b.Shared(lane.F32x4, k.block()*3*k.headDim/4)
-		r.results = b.Shared(lane.F32x4, k.block()*k.width()/4)
-		r.tokens = b.Shared(lane.F32x2, k.block())
+		places, tokens := k.block(), k.block()
+		if k.every > 0 {
+			places, tokens = turnsPlaces, turnsPlaces+1 // whole fours of words
+		}
+		r.inputs = b.Shared(lane.F32x4, places*3*k.headDim/4)
+		r.results = b.Shared(lane.F32x4, places*k.width()/4)
+		r.tokens = b.Shared(lane.F32x2, tokens)
 		if k.defers {
 			for c := range r.deltas {
 				r.deltas[c] = b.Var(kernel.F32, 0)
@@ -102,7 +106,7 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 			r.tokensFrom(first, func() {})
 		})
 		if k.defers {
-			r.leaveState(r.row, b.Gt(r.rows, 1))
+			r.leaveState(r.pos.Load(kernel.U32, r.row), b.Gt(r.rows, 1), b.U32(0))
 		} else {
 			r.storeState()
 		}
@@ -268,15 +272,14 @@ func (r *deltaRun) keepWaiting(n kernel.Value) {
 
 // leaveState leaves what a row, or with more a run of rows, makes of the state: the state or, if the update of the one
 // row may wait, that.
-func (r *deltaRun) leaveState(row, more kernel.Value) {
+func (r *deltaRun) leaveState(pos, more, token kernel.Value) {
 	b := r.b
-	pos := r.pos.Load(kernel.U32, row)
 	now := b.Or(more, b.Eq(pos, 0), b.Eq(b.Mod(b.Add(pos, r.slot, 1), r.log), 0), b.Eq(r.waiting, r.log-1))
-	b.IfElse(now, r.storeState, r.storeUpdate)
+	b.IfElse(now, r.storeState, func() { r.storeUpdate(token) })
 }
 
 // storeUpdate adds the update of the one row to those that wait.
-func (r *deltaRun) storeUpdate() {
+func (r *deltaRun) storeUpdate(token kernel.Value) {
 	b, at := r.b, r.logAt(r.slot)
 	log := logIn(b, r.log, r.headDim, r.stateBuffer, at)
 	b.If(b.Eq(r.member, 0), func() {
@@ -288,10 +291,10 @@ func (r *deltaRun) storeUpdate() {
 	quads := r.headDim / 4
 	b.If(b.Lt(b.LocalID(), quads), func() {
 		key := b.Add(b.Div(b.Add(at, log.keyAt(r.waiting)), 4), b.LocalID())
-		r.stateBuffer.Store(key, r.inputs.Load(b.Add(b.LocalID(), quads)))
+		r.stateBuffer.Store(key, r.inputs.Load(b.Add(b.Mul(token, 3*quads), b.LocalID(), quads)))
 	})
 	b.If(b.Eq(b.LocalID(), 0), func() {
-		r.stateBuffer.Store(b.Add(at, log.decayAt(r.waiting)), b.Elem(r.tokens.Load(b.U32(0)), 0))
+		r.stateBuffer.Store(b.Add(at, log.decayAt(r.waiting)), b.Elem(r.tokens.Load(token), 0))
 	})
 }
 
@@ -489,13 +492,18 @@ func (r *deltaRun) keepScales() {
 func (r *deltaRun) normalize() {
 	b := r.b
 	b.For(r.mine, 2*r.block(), r.lanes()/r.team(), func(i kernel.Value) {
-		from := b.Mul(b.Add(b.Mul(b.Div(i, 2), 3), b.Mod(i, 2)), r.headDim/4)
-		list, squares := r.squares4(r.inputs, from)
-		scale := b.InverseSqrt(b.Add(squares, r.eps))
-		for p, v := range list {
-			r.inputs.Store(b.Add(from, b.Add(r.member, p*r.team())), b.Mul(v, b.Splat(scale, 4)))
-		}
+		r.normalizeOne(b.Mul(b.Add(b.Mul(b.Div(i, 2), 3), b.Mod(i, 2)), r.headDim/4))
 	})
+}
+
+// normalizeOne has the team divide the vector that begins there by its length.
+func (r *deltaRun) normalizeOne(from kernel.Value) {
+	b := r.b
+	list, squares := r.squares4(r.inputs, from)
+	scale := b.InverseSqrt(b.Add(squares, r.eps))
+	for p, v := range list {
+		r.inputs.Store(b.Add(from, b.Add(r.member, p*r.team())), b.Mul(v, b.Splat(scale, 4)))
+	}
 }
 
 // squares4 loads this lane's elements of a vector of headDim in shared memory, and
