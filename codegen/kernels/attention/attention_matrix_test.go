@@ -304,6 +304,11 @@ func TestAttentionDoubled(t *testing.T) {
 			of := c
 			of.Rows, of.N, of.RunRows = rows, 8, 8
 			of = gated(256, 8, true, atLeast(128, moreHeads(256, 5, fresh(256, 1, 5, headsTest("f16", "neox", 256, 64, 1, true, of)))))
+			small := *kerneltest.Lookup(t, "sm_80-cuda") // without room for eight heads
+			small.Units = 2
+			if first := of.Candidates(t, of.Site(t, &small))[0].Kernel; strings.Contains(first, " doubled") {
+				t.Errorf("%s: %s", small.Name, first)
+			}
 			candidates := of.Candidates(t, of.Site(t, &on))
 			if first := candidates[0].Kernel; strings.Contains(first, " copies doubled") != (turn == 0) {
 				t.Fatal(first)

@@ -22,10 +22,11 @@ const (
 func (k *splitKernel) inTurns() bool { return k.apart() < k.splits() }
 
 // double gives workgroups twice the heads where rows have more pairs than there are units, so that units read the cache
-// once and in half of the rounds. Parts of the sums that half of the heads have in one matrix are in two then.
+// once and in half of the rounds. Parts of the sums that half of the heads have in one matrix are in two then. A target
+// must say how much shared memory a workgroup can have.
 func (k *splitKernel) double(t *target.Target) {
 	if k.merge == nil || !k.matrices || k.wide || !k.rows.Tiled() || k.headDim != eightsHead || k.kv != ir.F16 || k.share != matrixHeads ||
-		k.group%(2*matrixHeads) != 0 || !t.Copies() || k.rows.Max*k.heads/k.share <= t.Units {
+		k.group%(2*matrixHeads) != 0 || !t.Copies() || t.SharedOptIn < t.Shared || k.rows.Max*k.heads/k.share <= t.Units {
 		return
 	}
 	k.doubled, k.share = true, 2*matrixHeads
