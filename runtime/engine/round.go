@@ -17,12 +17,12 @@ const (
 	joinGain = 2
 	// joinLoss is how many times as long as in a step of its own a prompt takes at most in steps of decoding that
 	// nobody else is in.
-	joinLoss = 1.5
+	joinLoss = 1.65
 )
 
 // setJoins sets how many tokens that are left of a prompt are read in rounds: those that would have a step of decoding
 // in any case, and where such steps have more rows than one sequence may have, more, if that is predicted to take much
-// less time beside others, and hardly more alone. What steps really take does not count: then a prompt's bits would
+// less time beside others, and not much more alone. What steps really take does not count: then a prompt's bits would
 // depend on it.
 func (p *prompts) setJoins() {
 	widest := p.decode[len(p.decode)-1]
