@@ -57,6 +57,7 @@ type fake struct {
 	fail   error // of runs from broken on
 	broken time.Time
 	nan    bool // the logits are not numbers
+	stale  bool // something was submitted since the last wait, which may write over what there is to be read
 	slots  [][]row
 	states []uint64 // recurrent: hash of the rows, and nothing else is looked at
 	depth  []int    // of states
@@ -235,13 +236,14 @@ func (x *fake) Submit(_ context.Context, launches ...runtime.Launch) (runtime.Ti
 			return 0, err
 		}
 	}
-	x.free[len(x.free)-1] = x.busy
+	x.free[len(x.free)-1], x.stale = x.busy, true
 	return runtime.Ticket(len(x.free)), nil
 }
 
 func (x *fake) Wait(_ context.Context, t runtime.Ticket) error {
 	time.Sleep(time.Until(x.free[t-1]))
 	x.open--
+	x.stale = false
 	if x.fail != nil && time.Now().After(x.broken) {
 		return x.fail
 	}
@@ -569,6 +571,9 @@ func (x *fake) window(slot, pos, end int) (rows []row, err error) {
 }
 
 func (x *fake) Ints(region string) ([]int32, error) {
+	if x.stale {
+		return nil, fmt.Errorf("%s is read behind a submission that nobody has waited for", region)
+	}
 	if v, ok := x.ints[region]; ok {
 		return v, nil
 	}
@@ -577,6 +582,9 @@ func (x *fake) Ints(region string) ([]int32, error) {
 
 func (x *fake) Floats(region string, rows ...int) ([]float32, error) {
 	time.Sleep(x.read)
+	if x.stale {
+		return nil, fmt.Errorf("%s is read behind a submission that nobody has waited for", region)
+	}
 	v, ok := x.floats[region]
 	if !ok {
 		return nil, fmt.Errorf("no region %q", region)

@@ -102,9 +102,9 @@ func (e *Engine) extend(l *slot, pos int) bool {
 	return true
 }
 
-// submitNext submits the step that was prepared, on the tokens that were chosen, before anybody gets them, but for
-// formats, which say what comes behind theirs.
-func (e *Engine) submitNext(group []*seq, results []result) error {
+// submitNext submits the step that was prepared, on the tokens that were chosen, before anybody gets them, but for those
+// that the device may have chosen: formats say what comes behind theirs, and the next step writes over the logits.
+func (e *Engine) submitNext(entry *plans.Entry, group []*seq, rows []int, results []result) error {
 	p := e.prepared
 	if p == nil {
 		return nil
@@ -113,13 +113,17 @@ func (e *Engine) submitNext(group []*seq, results []result) error {
 	more := e.widest().Rows - len(group)
 	for i, s := range group {
 		r, run := &results[i], 1
-		if r.err != nil || s.format == nil && s.left() == 1 {
+		if r.err != nil || !s.deviceChooses() && s.left() == 1 {
 			continue
 		}
-		if s.format != nil {
+		if s.deviceChooses() {
 			s.ending, r.taken = e.accept(s, r.choice), true
 			e.force(s)
-			if e.ran(s); s.ending != "" {
+			e.ran(s)
+			if err := e.inspect(entry, s, rows[i]); err != nil {
+				return err
+			}
+			if s.ended || s.ending != "" {
 				continue
 			}
 			run += min(e.runOf(s)-1, more)

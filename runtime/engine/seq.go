@@ -96,6 +96,9 @@ func (s *seq) onHost() bool {
 	return s.sampler != nil || s.req.TopLogprobs >= 0 || len(s.forced) > 0 || s.owed != nil || s.opening != nil
 }
 
+// deviceChooses says that the device chooses tokens, or some of them.
+func (s *seq) deviceChooses() bool { return s.sampler == nil || s.format != nil }
+
 // row is what is known of the logits behind a token: all of them, or candidates of so many.
 type row struct {
 	logits     []float32

@@ -166,7 +166,8 @@ func (e *Engine) choose(entry *plans.Entry, group []*seq, row []int) error {
 	if err := e.chooseOnHost(entry, group, row, host, results); err != nil {
 		return err
 	}
-	if err := e.submitNext(group, results); err != nil {
+	early := e.prepared != nil
+	if err := e.submitNext(entry, group, row, results); err != nil {
 		return err
 	}
 	for i, s := range group {
@@ -180,6 +181,10 @@ func (e *Engine) choose(entry *plans.Entry, group []*seq, row []int) error {
 			e.force(s)
 			e.ran(s)
 		}
+	}
+	if early { // what the device chose was looked at before the logits are written over
+		e.finishAll(group)
+		return nil
 	}
 	return e.conclude(entry, group, row)
 }
@@ -340,28 +345,37 @@ func (s *seq) unforced(id int32) bool {
 	return biased || slices.Contains(s.ends, id)
 }
 
-// conclude ends the sequences that have come to their end. Where the device chose, it looks at the last
-// logits: a device passes over NaNs, and takes token 0 if there is nothing else.
+// conclude ends the sequences that have come to their end, and those with logits that are no numbers.
 func (e *Engine) conclude(entry *plans.Entry, group []*seq, row []int) error {
 	for i, s := range group {
-		if s.ended || s.ending == "" && s.answer[len(s.answer)-1] != 0 {
-			continue
+		if err := e.inspect(entry, s, row[i]); err != nil {
+			return err
 		}
-		if s.sampler == nil || s.format != nil {
-			notNumbers, err := e.checkRow(entry, row[i])
-			if err != nil {
-				return err
-			}
-			if notNumbers != nil {
-				e.finish(s, Failed, s.explain(notNumbers))
-				continue
-			}
-		}
-		if s.ending != "" {
+	}
+	e.finishAll(group)
+	return nil
+}
+
+// inspect looks at the last logits where the device may have chosen: a device passes over NaNs, and takes token 0 if
+// there is nothing else. It looks once the sequence has come to its end, or has token 0.
+func (e *Engine) inspect(entry *plans.Entry, s *seq, row int) error {
+	if s.ended || !s.deviceChooses() || s.ending == "" && s.answer[len(s.answer)-1] != 0 {
+		return nil
+	}
+	notNumbers, err := e.checkRow(entry, row)
+	if err == nil && notNumbers != nil {
+		e.finish(s, Failed, s.explain(notNumbers))
+	}
+	return err
+}
+
+// finishAll ends the sequences that have come to their end.
+func (e *Engine) finishAll(group []*seq) {
+	for _, s := range group {
+		if !s.ended && s.ending != "" {
 			e.finish(s, s.ending, nil)
 		}
 	}
-	return nil
 }
 
 // checkRow is sample.Check of a row of a step that has run.
