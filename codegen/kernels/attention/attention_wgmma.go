@@ -109,8 +109,8 @@ func (k *wgmmaAttention) tileRows() int { return wgmmaTeams * teamRows }
 // queryRows is the rows of q that the tile has heads of.
 func (k *wgmmaAttention) queryRows() int { return k.tileRows() / k.fold }
 
-// In shared memory lie, in units of 16 bytes, which have 8 dims: two tiles of keys, two of values, and q. Each has a
-// line of 64 dims of all positions, or rows, then one of the next 64.
+// In shared memory lie, in units of 16 bytes, which have 8 dims: two or three tiles of keys, as many of values, and q.
+// Each has a line of 64 dims of all positions, or rows, then one of the next 64.
 
 const lineUnits = 8
 

@@ -10,8 +10,8 @@ import (
 // lanes have a row.
 
 // weigh turns the scores of the positions from `from` on into weights, where they are. It reports whether the sums from
-// before must fade: where a score exceeds by too much what the weights of its row are relative to. On the way it waits
-// for what the lane has begun to copy: that came while the scores were computed.
+// before must fade: where a score exceeds by too much what the weights of its row are relative to. Where copies are one
+// tile ahead, it waits on the way for what the lane has begun to copy: that came while the scores were computed.
 func (r *wgmmaAttentionRun) weigh(from kernel.Value) (changed kernel.Value) {
 	b := r.b
 	b.If(r.masked(from, b.Add(from, r.tileKV), r.firstOfAll), func() { r.mask(from) })
