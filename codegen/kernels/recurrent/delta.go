@@ -97,7 +97,7 @@ func matchDelta(s *site.Site, op *ir.Op) *deltaGroup {
 	if g.rows, ok = site.ExtentOf(s, g.delta.Result); !ok || !g.indexable(s) {
 		return nil
 	}
-	g.asks = s.Target.Thresholds.LoadsEarly && g.rows.Max == 1 && g.slots() == 1
+	g.asks = s.Target.Thresholds.LoadsEarly && g.rows.Max == 1 && g.slots() == 1 && !g.defers
 	return g
 }
 
@@ -384,9 +384,10 @@ func (k *deltaKernel) sharedBytes() int {
 
 // fits reports whether the target runs the kernel. A head is divided only where
 // units would idle, and not if its norm or the update of its row, which one workgroup leaves, needs all of its columns.
+// Lanes that change the state where it lies know no log: plans of processors have none.
 func (k *deltaKernel) fits(s *site.Site) bool {
 	t := s.Target
-	if k.mixes && k.rows.Run > deltaBlock || k.rows.Part > 0 && (k.wide || k.conv != nil || k.write != nil) {
+	if k.wide && k.log > 0 || k.mixes && k.rows.Run > deltaBlock || k.rows.Part > 0 && (k.wide || k.conv != nil || k.write != nil) {
 		return false
 	}
 	if k.headDim%deltaUnit != 0 || k.headDim > deltaMax || k.parts > 1 && (k.gated != nil || k.defers || k.heads*k.parts > t.Units || k.width()%(2*deltaUnit) != 0) {
@@ -402,6 +403,9 @@ func (k *deltaKernel) key() string {
 	}
 	if k.mixes {
 		whole += " runs" + k.rows.RunKey()
+		if k.manyRuns() && k.rows.Run != deltaBlock {
+			whole += fmt.Sprintf(" run=%d", k.rows.Run)
+		}
 	}
 	whole += runsKey(k.rows, k.wave)
 	if k.wide {

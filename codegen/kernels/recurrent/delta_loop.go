@@ -95,7 +95,7 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 		if k.write != nil {
 			r.writeRing()
 		}
-		if k.rows.Run <= k.block() {
+		if k.rows.Run <= k.block() && !k.defers {
 			r.tokensFrom(r.row, r.storeState)
 			return
 		}
@@ -160,7 +160,7 @@ func (r *deltaRun) askFor() {
 	b := r.b
 	const line = 32 // words
 	lines := r.width() * r.headDim / line
-	first := b.Mul(b.Add(b.Mul(r.head, r.headDim), b.Mul(r.part, r.width())), r.headDim)
+	first := b.Mul(b.Add(b.Mul(r.head, r.stateRows()), b.Mul(r.part, r.width())), r.headDim)
 	b.For(b.LocalID(), lines, r.lanes(), func(i kernel.Value) { r.stateBuffer.Prefetch(b.Add(first, b.Mul(i, line))) })
 	if r.conv == nil {
 		return

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/zincc-dev/zincc/codegen/kernels"
 	"github.com/zincc-dev/zincc/codegen/kernels/kerneltest"
 	"github.com/zincc-dev/zincc/ir"
 )
@@ -239,9 +240,23 @@ func TestDeltaDefers(t *testing.T) {
 		kerneltest.DeltaTest("conv norm decay sigmoid log", "mod", 128, 1, 2, kerneltest.Case{Ctx: 64, Slots: 12, Rows: 1, Pos: []int{31}, Slot: []int{2}}),
 		kerneltest.DeltaTest(all, "div", 64, 2, 6, kerneltest.Case{Ctx: 64, Slots: 12, Rows: 8, N: 7, Pos: []int{7, 8, 9, 0, 1, 5, 3}, Slot: []int{1, 1, 1, 0, 0, 2, 3}}),
 		kerneltest.DeltaTest("norm decay sigmoid log", "div", 128, 1, 3, kerneltest.Case{Ctx: 64, Slots: 12, Rows: 17, Pos: []int{5}, Slot: []int{3}}),
+		// All rows of a sequence in one block:
+		kerneltest.DeltaTest(all+" defer", "div", 64, 1, 2, kerneltest.Case{Ctx: 64, Slots: 12, Rows: 16, RunRows: 1, N: 5, Pos: []int{3, 40, 0, 8, 6}, Slot: []int{4, 1, 0, 3, 7}}),
+		kerneltest.DeltaTest(all+" defer", "mod", 64, 1, 2, kerneltest.Case{Ctx: 64, Slots: 12, Rows: 8, N: 5, Pos: []int{3, 8, 9, 0, 6}, Slot: []int{4, 1, 1, 0, 7}}),
+		kerneltest.DeltaTest(all+" defer", "mod", 64, 1, 2, kerneltest.Case{Ctx: 64, Slots: 1, Rows: 1, Pos: []int{5}}),
 	} {
 		c.Run(t)
 		c.RunOn(t, kerneltest.Lookup(t, "sm_90-cuda"))
 		c.CheckBuild(t)
+	}
+}
+
+// TestDeltaLogOnProcessors: no kernel of a processor takes a state with a log, which it would not apply.
+func TestDeltaLogOnProcessors(t *testing.T) {
+	for does, want := range map[string]bool{kerneltest.DeltaAll: true, kerneltest.DeltaAll + " log": false} {
+		c := kerneltest.DeltaTest(does, "mod", 128, 1, 2, kerneltest.Case{Ctx: 64, Slots: 12, Rows: 8})
+		if list := kernels.Candidates(c.Site(t, kerneltest.Processor(t))); len(list) > 0 != want {
+			t.Errorf("%s: %d kernels", does, len(list))
+		}
 	}
 }
