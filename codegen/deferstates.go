@@ -23,14 +23,14 @@ func deferStates(p *ir.Program) error {
 			if op.Kind.Name != "deltanet" {
 				continue
 			}
-			state := op.Args[5]
-			if d := state.Type.Shape[3]; d < deferredRows {
+			state, attrs := op.Args[5], op.Attrs
+			if state.Type.Shape[3] < deferredRows || attrs.Int("defer") > 0 {
 				continue
 			}
 			if ir.DeltaLog(state.Type) == 0 {
 				state.Type.Shape[2] += 2 * deferredRows
 			}
-			op.Attrs = append(slices.Clone(op.Attrs), ir.Attr{Name: "defer", Value: int64(deferredRows)})
+			op.Attrs = append(slices.Clone(attrs), ir.Attr{Name: "defer", Value: int64(ir.DeltaLog(state.Type))})
 			if _, err := op.Kind.Infer(op); err != nil {
 				return fmt.Errorf("%s: %w", op.Kind.Name, err)
 			}
