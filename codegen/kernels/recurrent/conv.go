@@ -108,25 +108,14 @@ func (c *convArgs) at(b *kernel.Builder, row, channel kernel.Value) kernel.Value
 	return c.sum(b, row, channel, c.weights(b, channel), nil)
 }
 
-// convRow is a row of a step: its position and slot, and whether it is known that none before it is of its slot.
-type convRow struct {
-	row, pos, slot kernel.Value
-	first          bool
-}
-
 // sum is at for a channel whose weights are loaded, and its bias if that is not nil.
 func (c *convArgs) sum(b *kernel.Builder, row, channel kernel.Value, weights []kernel.Value, bias *kernel.Value) kernel.Value {
-	return c.sumOf(b, convRow{row, c.pos.Load(kernel.U32, row), c.slotOf(b, row), c.alone}, channel, weights, bias)
-}
-
-// sumOf is sum of a row.
-func (c *convArgs) sumOf(b *kernel.Builder, of convRow, channel kernel.Value, weights []kernel.Value, bias *kernel.Value) kernel.Value {
-	row, pos, slot := of.row, of.pos, of.slot
+	pos, slot := c.pos.Load(kernel.U32, row), c.slotOf(b, row)
 	here := make([]kernel.Value, c.taps) // by distance: whether that row is of this step
 	past := make([]*kernel.Var, c.taps)
 	all := b.Bool(true)
 	for d := 1; d < c.taps; d++ {
-		if of.first {
+		if c.alone {
 			here[d], past[d] = b.Bool(false), b.Var(kernel.F32, 0)
 			continue
 		}
@@ -138,7 +127,7 @@ func (c *convArgs) sumOf(b *kernel.Builder, of convRow, channel kernel.Value, we
 	now := c.row(b, row, channel)
 	ring := lane.Ring{Rows: c.ring, Taps: c.taps, Depth: c.depth, Width: c.width}
 	whole := &all
-	if of.first {
+	if c.alone {
 		whole = nil
 	}
 	ring.Past(b, slot, pos, channel, here, whole, func(d int, v kernel.Value) {

@@ -31,7 +31,8 @@ type deltaRun struct {
 	deltas                      [deltaColumns]*kernel.Var // what the row at hand adds of its key; nil unless it may wait
 }
 
-func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
+// declareRun declares the arguments, and what tells the rows of a step.
+func (k *deltaKernel) declareRun(s *site.Signature) (*deltaRun, site.StepRows) {
 	r := &deltaRun{deltaKernel: k}
 	extent := k.rows.Declare(s)
 	r.deltaBuffers = k.declare(s)
@@ -54,6 +55,11 @@ func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	if k.write != nil {
 		r.ringPart = s.U32("ring_tile", k.ringTile(), 128, "channels that a workgroup writes into the ring")
 	}
+	return r, extent
+}
+
+func (k *deltaKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
+	r, extent := k.declareRun(s)
 	return func(b *kernel.Builder) {
 		r.b, r.rows = b, extent.Load(b)
 		r.findHead()
