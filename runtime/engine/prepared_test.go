@@ -13,15 +13,13 @@ import (
 	"github.com/zincc-dev/zincc/runtime/sample"
 )
 
-// TestPrepared compares answers of a device on which steps are prepared with those of one on which none are:
-// requests that come together and one behind the other, sampled and not, with penalties, probabilities and formats, and
-// end by any reason; with caches that are rings, or lie in pages, and with recurrent state.
-func TestPrepared(t *testing.T) {
+// preparedRequests are the requests of TestPrepared.
+func preparedRequests(t *testing.T) (list []engine.Request) {
+	t.Helper()
 	runs, err := grammar.GBNF(`root ::= (word "abcadabcadabcadabcad")+` + "\n" + `word ::= [^f]{3,12}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var list []engine.Request
 	for i := range 40 {
 		r := engine.Request{Prompt: prompt(i, 20+7*i), Max: 20 + 5*i, TopLogprobs: -1, IgnoreEOG: i%3 == 0, Sampling: sample.Neutral()}
 		r.Sampling.Seed = uint64(i)
@@ -43,6 +41,14 @@ func TestPrepared(t *testing.T) {
 	}
 	list[13].Max = 2000 // up to the end of the context
 	list[26].Max = -1
+	return list
+}
+
+// TestPrepared compares answers of a device on which steps are prepared with those of one on which none are:
+// requests that come together and one behind the other, sampled and not, with penalties, probabilities and formats, and
+// end by any reason; with caches that are rings, or lie in pages, and with recurrent state.
+func TestPrepared(t *testing.T) {
+	list := preparedRequests(t)
 	for _, kind := range []string{"plain", "rings", "pages", "recurrent"} {
 		bubble(t, func(t *testing.T) {
 			p := toWide(fakePlan(8, 512, kind == "recurrent"))

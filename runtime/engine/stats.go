@@ -39,9 +39,9 @@ type Stats struct {
 	KeptPieces int
 	KeptBytes  int64
 
-	// Ahead is how often steps were submitted while the ones before them ran.
-	Prepared int64 // steps of decoding that were decided while the one before ran, and behind it only waited for the choice of tokens
-	Ahead    int64
+	// Ahead is how often steps were submitted while the ones before them ran, and Prepared how many steps of decoding
+	// were decided then: behind the one before they only waited for the choice of tokens.
+	Ahead, Prepared int64
 	// Preempted is how often a request gave its slot up, for the pages of others or for a higher priority.
 	Preempted int64
 
