@@ -102,8 +102,9 @@ func (e *Engine) extend(l *slot, pos int) bool {
 	return true
 }
 
-// submitNext submits the step that was prepared, on the tokens that were chosen, before anybody gets them, but for those
-// that the device may have chosen: formats say what comes behind theirs, and the next step writes over the logits.
+// submitNext submits the step that was prepared, on the tokens that were chosen, before anybody gets them. Only tokens
+// that the device may have chosen are taken before: formats say what comes behind theirs, and the next step writes over
+// the logits at which inspect looks.
 func (e *Engine) submitNext(entry *plans.Entry, group []*seq, rows []int, results []result) error {
 	p := e.prepared
 	if p == nil {
