@@ -6,7 +6,7 @@ import (
 )
 
 // deltaLog is the log of a head's state while a kernel is built: the updates that the state lacks, see op deltanet.
-// Steps of many sequences write these, 2 KB a head of 128, where they would write the state. Whoever loads the state
+// Steps of many sequences write these, 1.5 KB a head of 128, where they would write the state. Whoever loads the state
 // applies what waits with the instructions that would have changed it before, so its bits are the same.
 type deltaLog struct {
 	b     *kernel.Builder
