@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/grammar"
 	"github.com/zincc-dev/zincc/runtime/sample"
 )
 
@@ -122,7 +123,8 @@ func TestRounds(t *testing.T) {
 }
 
 // TestRoundsAtRandom: of requests at random, short and long, of three priorities, more than there are slots and pages
-// for, some of which are given up, each has the answer that it has alone, or a beginning of it.
+// for, some of which are given up, each has the answer that it has alone, or a beginning of it, also where steps are
+// prepared while others run.
 func TestRoundsAtRandom(t *testing.T) {
 	for seed := range uint64(14) {
 		k := kinds[int(seed)%len(kinds)]
@@ -144,7 +146,7 @@ func testRoundsAtRandom(t *testing.T, seed uint64, recurrent, rings, pages bool)
 		toParts(p)
 	}
 	toWide(p)
-	x := newFake(p)
+	x := &nearing{fake: newFake(p)}
 	x.overlaps = maybe()
 	o := engine.Options{Queue: 100}
 	if maybe() {
@@ -162,6 +164,10 @@ func testRoundsAtRandom(t *testing.T, seed uint64, recurrent, rings, pages bool)
 		t.Fatal(err)
 	}
 	defer e.Close()
+	words, err := grammar.GBNF(`root ::= (word "abcadabcadabcadabcad")+` + "\n" + `word ::= [^f]{3,12}`)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var wait sync.WaitGroup
 	for i := range 80 {
 		r := engine.Request{Prompt: prompt(draw.IntN(4), 1+draw.IntN(fakeJoins+4)), Max: draw.IntN(60), TopLogprobs: draw.IntN(3) - 1, IgnoreEOG: true, Priority: draw.IntN(3)}
@@ -171,6 +177,9 @@ func testRoundsAtRandom(t *testing.T, seed uint64, recurrent, rings, pages bool)
 		if maybe() {
 			r.Sampling = sample.Neutral()
 			r.Sampling.Seed = uint64(i)
+		}
+		if draw.IntN(4) == 0 {
+			r.Format = words
 		}
 		r.Turn = draw.IntN(len(r.Prompt))
 		delay, patience := time.Duration(draw.IntN(1500))*time.Millisecond, time.Hour
@@ -189,6 +198,10 @@ func testRoundsAtRandom(t *testing.T, seed uint64, recurrent, rings, pages bool)
 		})
 	}
 	wait.Wait()
+	time.Sleep(time.Second)
+	if n := e.Stats().Prepared; x.overlaps && n == 0 {
+		t.Error("no step was prepared")
+	}
 }
 
 // TestRoundsInOrder: a short prompt is read before a long one that came behind it, and does not wait for the end of one
