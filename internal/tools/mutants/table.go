@@ -136,6 +136,8 @@ var mutants = []mutant{
 		"append(rows, end-1)", "append(rows, end-run)", "runtime/engine", "TestPrepared"},
 	{"a token of a forced run is chosen that is known", "runtime/engine/prepared.go",
 		"if len(s.next) == run {", "if true {", "runtime/engine", "TestPrepared"},
+	{"what the device chose is looked at behind the next submission", "runtime/engine/step.go",
+		"early := e.prepared != nil", "early := false", "runtime/engine", "TestPrepared"},
 	{"a row that was run for nothing leaves a state that counts", "runtime/engine/prepared.go",
 		"\t\ts.slot.at = pos + run\n", "", "runtime/engine", "TestPreparedTurns"},
 	{"a slot that is begun anew is found by what it held before", "runtime/cache/tree.go",
