@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// Remember returns a context with which tokenizers remember the tokens of long texts, each of those between two special
+// Remember returns a context with which tokenizers remember the tokens of texts, each of those between two special
 // tokens: a conversation comes again with a little more behind it, and most of its messages were encoded before. Of a
 // text that begins as a longer one did, such as a conversation whose template has no special tokens, only what is
 // behind that is encoded. How long encoding takes tells an owner nothing of what others have sent.
@@ -20,7 +20,8 @@ func Remember(ctx context.Context, owner string) context.Context {
 type ownerKey struct{}
 
 const (
-	leastRemembered = 256      // bytes of a text; to look for a short one is not worth it
+	leastRemembered = 32       // bytes of a text; shorter ones are encoded as soon as they are found
+	eachRemembered  = 256      // bytes that a text takes beside those of its own and of its tokens
 	mostRemembered  = 64 << 20 // bytes of all texts with their tokens
 	mostCompared    = 64       // texts that a new one is compared with, at most
 )
@@ -53,7 +54,7 @@ type recollection struct {
 // beginning is that of a text of at least markEvery bytes.
 func (r *remembered) beginning() beginning { return beginning{r.owner, r.text[:markEvery]} }
 
-func (r *recollection) size() int { return len(r.owner) + len(r.text) + 4*len(r.ids) }
+func (r *recollection) size() int { return eachRemembered + len(r.owner) + len(r.text) + 4*len(r.ids) }
 
 // find appends the tokens of a text that is known.
 func (m *memory) find(ids []int32, of remembered) ([]int32, bool) {

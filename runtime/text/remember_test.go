@@ -33,7 +33,7 @@ func TestRemember(t *testing.T) {
 	})
 }
 
-// TestRemembers holds what is remembered: long texts, of those who sent them, as many as there is room for.
+// TestRemembers holds what is remembered: all but very short texts, of those who sent them, as many as there is room for.
 func TestRemembers(t *testing.T) {
 	tok := newGopher(t)
 	a, b := Remember(t.Context(), "a"), Remember(t.Context(), "b")
@@ -49,7 +49,7 @@ func TestRemembers(t *testing.T) {
 		text string
 		want int // texts
 	}{
-		{t.Context(), long, 0}, {a, "f(x)", 0}, {a, long, 1}, {a, long, 1}, {b, long, 2}, {a, long + "<|endoftext|>" + long + "y", 3},
+		{t.Context(), long, 0}, {a, "f(x)", 0}, {a, long, 1}, {a, long, 1}, {b, long, 2}, {a, long + "<|endoftext|>" + long + "y", 3}, {a, long[:40], 4},
 	} {
 		if got := encode(c.ctx, c.text); got != c.want {
 			t.Errorf("%d: %d texts are remembered, want %d", i, got, c.want)
