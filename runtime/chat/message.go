@@ -84,7 +84,7 @@ func (t *Template) context(c Conversation, d Dialect) (*jinja.Dict, error) {
 		}
 		ctx.Set("tools", tools)
 	}
-	ctx.Set("add_generation_prompt", c.Generate)
+	ctx.Set(asks, c.Generate)
 	ctx.Set("bos_token", jinja.Own(t.bos))
 	ctx.Set("eos_token", jinja.Own(t.eos))
 	if c.Effort != "" {

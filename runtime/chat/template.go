@@ -116,6 +116,51 @@ func (t *Template) Render(ctx context.Context, c Conversation) ([]text.Span, err
 	return t.render(ctx, c, t.dialect, nil)
 }
 
+// asks is the variable by which templates know whether the text is to ask for an answer.
+const asks = "add_generation_prompt"
+
+// RenderTurn is Render of a conversation that asks for an answer, and Begun of the same.
+func (t *Template) RenderTurn(ctx context.Context, c Conversation) (spans, begun []text.Span, err error) {
+	c.Generate = true
+	if _, given := c.Kwargs[asks]; given {
+		spans, err = t.Render(ctx, c)
+	} else {
+		spans, begun, err = t.renderBoth(ctx, c)
+	}
+	if err == nil && begun == nil {
+		begun = t.Begun(ctx, c)
+	}
+	return spans, begun, err
+}
+
+// renderBoth is RenderTurn where one render is enough; else begun is nil.
+func (t *Template) renderBoth(ctx context.Context, c Conversation) (spans, begun []text.Span, err error) {
+	c.Messages = t.fold(c.Messages)
+	vars, err := t.context(c, t.dialect)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c.Now.IsZero() {
+		c.Now = time.Now()
+	}
+	spans, begun, err = t.jinja.RenderBoth(ctx, asks, vars, c.Now, nil)
+	if err != nil {
+		return nil, nil, fmt.Errorf("chat template: %w", err)
+	}
+	return spans, begun, nil
+}
+
+// Begun returns what the model reads of a conversation before what asks for an answer; nil where the template fails on
+// that.
+func (t *Template) Begun(ctx context.Context, c Conversation) []text.Span {
+	c.Generate = false
+	spans, err := t.Render(ctx, c)
+	if err != nil {
+		return nil
+	}
+	return append([]text.Span{}, spans...)
+}
+
 func (t *Template) render(ctx context.Context, c Conversation, d Dialect, b *jinja.Budget) ([]text.Span, error) {
 	vars, err := t.context(c, d)
 	if err != nil {

@@ -92,20 +92,30 @@ var special = text.EncodeOptions{ParseSpecial: true}
 // Render returns what the model reads of a conversation. Errors are ErrNoTemplate, ErrNoTools, a TemplateError or that
 // of ctx.
 func (m *Model) Render(ctx context.Context, c chat.Conversation) ([]text.Span, error) {
-	if m.Template == nil {
-		return nil, ErrNoTemplate
-	}
-	if len(c.Tools) > 0 && m.Template.Dialect().Calls == "" {
-		return nil, ErrNoTools
+	if err := m.takes(c); err != nil {
+		return nil, err
 	}
 	spans, err := m.Template.Render(ctx, c)
-	switch {
-	case err == nil:
-		return spans, nil
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
+	return spans, failed(ctx, err)
+}
+
+// takes returns why the template has no place for a conversation; nil if it has.
+func (m *Model) takes(c chat.Conversation) error {
+	if m.Template == nil {
+		return ErrNoTemplate
 	}
-	return nil, &TemplateError{err}
+	if len(c.Tools) > 0 && m.Template.Dialect().Calls == "" {
+		return ErrNoTools
+	}
+	return nil
+}
+
+// failed is the error of a template, or that of ctx behind it.
+func failed(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	return cmp.Or(ctx.Err(), error(&TemplateError{err}))
 }
 
 // TooLongError says that a text cannot fit the context, however its tokens fall: it has more bytes than Ctx tokens of
@@ -127,12 +137,11 @@ func (m *Model) Fits(bytes int) error {
 // Turn makes the request that answers a conversation. Errors are those of Render and Fits, a CallError, a FormatError
 // or a StrictError.
 func (m *Model) Turn(ctx context.Context, c chat.Conversation, o Options) (*Turn, error) {
-	c.Generate = true
-	render := m.Render
+	render := m.renderTurn
 	if o.Resume {
 		render = m.resume
 	}
-	spans, err := render(ctx, c)
+	spans, begun, err := render(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -145,11 +154,7 @@ func (m *Model) Turn(ctx context.Context, c chat.Conversation, o Options) (*Turn
 	if err != nil {
 		return nil, err
 	}
-	past := c
-	if o.Resume {
-		past.Messages = c.Messages[:len(c.Messages)-1]
-	}
-	turn, err := m.before(ctx, past, prompt)
+	turn, err := m.before(ctx, begun, prompt)
 	if err != nil {
 		return nil, err
 	}
@@ -181,33 +186,35 @@ func (m *Model) Turn(ctx context.Context, c chat.Conversation, o Options) (*Turn
 	return t, nil
 }
 
-// resume renders a conversation up to the end of what its last message says so far.
-func (m *Model) resume(ctx context.Context, c chat.Conversation) ([]text.Span, error) {
+// resume is renderTurn of a conversation up to the end of what its last message says so far.
+func (m *Model) resume(ctx context.Context, c chat.Conversation) (spans, begun []text.Span, err error) {
 	n := len(c.Messages) - 1
 	if n < 0 || c.Messages[n].Role != "assistant" || len(c.Messages[n].Calls) > 0 {
-		return nil, ErrNoBeginning
+		return nil, nil, ErrNoBeginning
 	}
 	mark := rand.Text() // no text has it
+	past := c
+	past.Messages = c.Messages[:n]
 	c.Messages = slices.Clone(c.Messages)
 	last := &c.Messages[n]
 	last.Content, last.Parts = last.Text()+mark, nil
 	c.Generate = false
-	spans, err := m.Render(ctx, c)
-	if err != nil {
-		return nil, err
+	if spans, err = m.Render(ctx, c); err != nil {
+		return nil, nil, err
 	}
+	begun = m.Template.Begun(ctx, past)
 	end := strings.LastIndex(chat.Text(spans), mark)
 	if end < 0 {
-		return nil, &TemplateError{errors.New("the chat template does not write the last message as it is, so that it cannot be continued")}
+		return nil, nil, &TemplateError{errors.New("the chat template does not write the last message as it is, so that it cannot be continued")}
 	}
 	for i := range spans {
 		if len(spans[i].Text) >= end {
 			spans[i].Text = spans[i].Text[:end]
-			return spans[:i+1], nil
+			return spans[:i+1], begun, nil
 		}
 		end -= len(spans[i].Text)
 	}
-	return spans, nil
+	return spans, begun, nil
 }
 
 // opening is what an answer begins with that calls one of the tools.
@@ -242,15 +249,21 @@ func (t *Turn) Parser() *chat.Parser {
 	return p
 }
 
-// before returns how many tokens of the prompt come before what asks for the answer: the next
-// turn begins with these.
-func (m *Model) before(ctx context.Context, c chat.Conversation, prompt []int32) (int, error) {
-	c.Generate = false
-	spans, err := m.Template.Render(ctx, c)
-	if err != nil {
+// renderTurn returns what the model reads of a conversation, and what the next turn begins with.
+func (m *Model) renderTurn(ctx context.Context, c chat.Conversation) (spans, begun []text.Span, err error) {
+	if err := m.takes(c); err != nil {
+		return nil, nil, err
+	}
+	spans, begun, err = m.Template.RenderTurn(ctx, c)
+	return spans, begun, failed(ctx, err)
+}
+
+// before returns how many tokens of the prompt come before what asks for the answer: the next turn begins with these.
+func (m *Model) before(ctx context.Context, begun []text.Span, prompt []int32) (int, error) {
+	if begun == nil {
 		return 0, ctx.Err()
 	}
-	ids, err := m.Tokenizer.EncodeSpans(ctx, spans)
+	ids, err := m.Tokenizer.EncodeSpans(ctx, begun)
 	n := 0
 	for n < len(ids) && n < len(prompt) && prompt[n] == ids[n] {
 		n++

@@ -52,6 +52,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%d:%d: %s", e.Line, e.Colum
 type Template struct {
 	source string // line ends as \n
 	body   []stmt
+	names  map[string]int // how often they stand in it
 }
 
 // Parse reads the source of a template. The error is an *Error.
@@ -62,9 +63,14 @@ func Parse(source string) (t *Template, err error) {
 	source = strings.ToValidUTF8(source, "\uFFFD")
 	source = strings.ReplaceAll(strings.ReplaceAll(source, "\r\n", "\n"), "\r", "\n")
 	source = strings.TrimSuffix(source, "\n")
-	t = &Template{source: source}
+	t = &Template{source: source, names: map[string]int{}}
 	defer t.recover(&err)
 	p := parser{tokens: lex(source)}
+	for _, token := range p.tokens {
+		if token.kind == tokName {
+			t.names[token.text]++
+		}
+	}
 	t.body = p.template()
 	return t, nil
 }
@@ -74,16 +80,24 @@ func Parse(source string) (t *Template, err error) {
 // error, which is an *Error or that of ctx, no text comes back.
 func (t *Template) Render(ctx context.Context, vars *Dict, now time.Time, b *Budget) (spans []text.Span, err error) {
 	defer t.recover(&err)
+	return t.render(ctx, vars, now, b, func(st *state) { st.run(t.body) }).spans(), nil
+}
+
+func (t *Template) render(ctx context.Context, vars *Dict, now time.Time, b *Budget, write func(st *state)) Str {
 	if b == nil {
 		b = Limit(weight(vars, 0))
 	}
 	st := &state{ctx: ctx, now: now, root: vars, budget: b}
 	st.scope = &scope{}
-	out := st.capture(func() { st.run(t.body) })
-	for s, user := range out.runs() {
-		spans = append(spans, text.Span{Text: s, Literal: user})
+	return st.capture(func() { write(st) })
+}
+
+// spans are the parts of one origin.
+func (s Str) spans() (spans []text.Span) {
+	for part, user := range s.runs() {
+		spans = append(spans, text.Span{Text: part, Literal: user})
 	}
-	return spans, nil
+	return spans
 }
 
 // weight is how many bytes of text a value has.

@@ -47,7 +47,10 @@ func data(s string) Str {
 	if s == "" {
 		return Str{}
 	}
-	return Str{s: strings.ToValidUTF8(s, "\uFFFD"), flips: []int{0}}
+	if !utf8.ValidString(s) { // which takes less time to see than to mend
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	return Str{s: s, flips: []int{0}}
 }
 
 func (s Str) String() string { return s.s }
