@@ -33,8 +33,8 @@ func TestRemember(t *testing.T) {
 	})
 }
 
-// TestRemembers holds what is remembered: texts that are not too short, of those who sent them, as many as there is room
-// for.
+// TestRemembers holds what is remembered: texts that are not too short, of those who sent them, as many as there is
+// room for.
 func TestRemembers(t *testing.T) {
 	tok := newGopher(t)
 	a, b := Remember(t.Context(), "a"), Remember(t.Context(), "b")

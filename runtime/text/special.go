@@ -108,6 +108,7 @@ func (t *Tokenizer) findSpecial(v Vocab) {
 	slices.SortStableFunc(t.special, func(a, b int32) int {
 		return cmp.Compare(len(t.tokens[b].text), len(t.tokens[a].text))
 	})
+	t.finder = newFinder(len(t.special), func(i int) string { return t.tokens[t.special[i]].text })
 	if name := strings.ToLower(v.Name); strings.Contains(name, "phi-3") || strings.Contains(name, "phi3") {
 		t.stripAfterSpecial()
 	}
@@ -188,16 +189,13 @@ func (t *Tokenizer) partition(s string, may func(tok *token, at int) bool) []fra
 	if s == "" {
 		return nil
 	}
-	frags := []fragment{{-1, s, 0}}
-	for _, id := range t.special {
-		if !strings.Contains(s, t.tokens[id].text) {
-			continue
-		}
-		var next []fragment
+	frags, next := []fragment{{-1, s, 0}}, []fragment(nil)
+	for _, i := range t.finder.find(s) {
+		next = next[:0]
 		for _, f := range frags {
-			next = t.cut(next, f, id, may)
+			next = t.cut(next, f, t.special[i], may)
 		}
-		frags = next
+		frags, next = next, frags
 	}
 	return frags
 }

@@ -35,6 +35,7 @@ type Tokenizer struct {
 	model  model
 
 	special []int32 // ids that are cut out of the text, longest text first
+	finder  *finder // of these
 	eog     map[int32]bool
 
 	suppressed []int32
