@@ -98,9 +98,10 @@ func newKept(o Options, plan *plans.Plan, exec runtime.Executor, p *prompts) *ke
 // names are those of the parts of a prompt from cut to cut, as many as it shares with longer ones.
 func (k *kept) names(p *prompts, owner string, prompt []int32) []string {
 	sum := sha256.Sum256(append(k.root[:], owner...))
-	var names []string
-	for i := 0; i+1 < len(p.cuts) && p.cuts[i+1] <= p.shared(len(prompt)); i++ {
-		b := slices.Clone(sum[:])
+	shared := p.cutsIn(0, p.shared(len(prompt)))
+	names, b := slices.Grow([]string(nil), len(shared)), []byte(nil) // nil if there is none
+	for i := range shared {
+		b = append(b[:0], sum[:]...)
 		for _, t := range prompt[p.cuts[i]:p.cuts[i+1]] {
 			b = binary.LittleEndian.AppendUint32(b, uint32(t))
 		}
