@@ -84,12 +84,14 @@ func (t *Template) Render(ctx context.Context, vars *Dict, now time.Time, b *Bud
 }
 
 func (t *Template) render(ctx context.Context, vars *Dict, now time.Time, b *Budget, write func(st *state)) Str {
+	size := weight(vars, 0)
 	if b == nil {
-		b = Limit(weight(vars, 0))
+		b = Limit(size)
 	}
 	st := &state{ctx: ctx, now: now, root: vars, budget: b}
-	st.scope = &scope{}
-	return st.capture(func() { write(st) })
+	st.scope, st.out = &scope{}, &builder{st: st, b: make([]byte, 0, min(size+size/8, maxText))} // most of it is written once
+	write(st)
+	return st.out.str()
 }
 
 // spans are the parts of one origin.
