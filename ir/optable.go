@@ -89,7 +89,7 @@ func LookupOp(name string) *OpKind {
 // The attributes of attention, shared by its whole and its split form.
 var attentionAttrs = []AttrSpec{intAttr("head_dim"), intAttr("heads"), intAttr("kv_heads"), floatAttr("scale"), {"window", IntAttr, true}}
 
-var opTable = slices.Concat(denseOps, candidateOps, tileOps, moeOps, hybridOps, headOps, ssdOps)
+var opTable = slices.Concat(denseOps, fixedOps, partOps, candidateOps, tileOps, moeOps, hybridOps, headOps, ssdOps)
 
 // denseOps are the ops of transformers with dense layers.
 var denseOps = []*OpKind{
@@ -188,8 +188,6 @@ var denseOps = []*OpKind{
 			return MakeType(F16, x.Shape...), isRows(x)
 		},
 	},
-	fixedPoint("fixed12", 12, "y = x in 12-bit fixed point: each element becomes the nearest multiple of s = (largest magnitude of its run) / 2047, or 0 if that magnitude is below 1e-30; a run has 256 elements, or 32 if the row length is no multiple of 256; attribute row gives the row length where a row of x holds several rows in sequence"),
-	fixedPoint("fixed8", 8, "y = x in 8-bit fixed point: each element becomes the nearest multiple of s = (largest magnitude of its run of 32 elements) / 127, or 0 if that magnitude is below 1e-30"),
 	{
 		Name:    "bfloat16",
 		Doc:     "y = x rounded to bf16, ties away from 0",
@@ -560,33 +558,6 @@ func areProjected(x Type) error {
 		return fmt.Errorf("%s is neither f32[rows, width] nor f16[rows, width]", x)
 	}
 	return nil
-}
-
-// fixedPoint returns an op that rounds x to multiples of a scale that all elements of a run share.
-func fixedPoint(name string, bits int, doc string) *OpKind {
-	return &OpKind{
-		Name:    name,
-		Doc:     doc,
-		Params:  []string{"x"},
-		Attrs:   []AttrSpec{{Name: "row", Kind: IntAttr, Optional: true}},
-		Fusion:  Elementwise,
-		RowWise: true,
-		Flops:   noFlops,
-		Error:   fixedRounding(bits),
-		Infer: func(op *Op) (Type, error) {
-			x := op.Args[0].Type
-			if err := isRows(x); err != nil {
-				return Type{}, err
-			}
-			if x.DType != F32 || x.Last()%32 != 0 {
-				return Type{}, fmt.Errorf("x is %s, want rows of a multiple of 32 f32", x)
-			}
-			if row := Dim(op.Attrs.Int("row")); row != 0 && (row < 32 || row%32 != 0 || x.Last()%row != 0) {
-				return Type{}, fmt.Errorf("x is %s, want rows of %d, a multiple of 32", x, row)
-			}
-			return x, nil
-		},
-	}
 }
 
 func sameRows(op *Op) (Type, error) {

@@ -77,11 +77,13 @@ func numericsTable(p *Plan) *table.Table {
 	for _, f := range p.Program.Funcs {
 		count := make([]int, len(ops))
 		for _, op := range f.Ops() {
-			if op.Kind.Name != "linear" && op.Kind.Name != "expert_linear" {
+			if !slices.Contains([]string{"linear", "linear_parts", "expert_linear"}, op.Kind.Name) {
 				continue
 			}
 			rounded := ""
-			if d := op.Args[0].Def; d != nil && slices.Contains(ops, d.Kind.Name) {
+			if d := op.Args[0].Def; d != nil && d.Kind.Name == "unpack12" {
+				rounded = "fixed12"
+			} else if d != nil && slices.Contains(ops, d.Kind.Name) {
 				rounded = d.Kind.Name
 			}
 			count[slices.Index(ops, rounded)]++

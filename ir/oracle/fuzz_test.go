@@ -52,6 +52,22 @@ func "f" rows=3 sequences=many run=3 class=exact {
 }
 `
 
+// packSeed packs rows, unpacks them and multiplies parts of them.
+const packSeed = `
+weight @gain : f32[512]
+weight @part : q8_0[6, 512]
+weight @bias : f32[6]
+step @x : f32[T, 512]
+
+func "f" rows=3 sequences=many run=3 class=exact {
+  %0 = squares @x : f32[T, 4]
+  %1 = pack12 @x, @gain {rows=16, columns=16, lanes="aoh n--"} : i32[4, 2368]
+  %2 = unpack12 %1 {rows=16, columns=16, lanes="aoh n--"} : io f32[T, 512]
+  %3 = linear_parts %2, @part {each=256} : f32[T, 12]
+  %4 = add_parts %3, %0, @bias {count=2, eps=1e-06} : io f32[T, 6]
+}
+`
+
 // FuzzRun: a program that passes the verifier, on any step block, never panics.
 func FuzzRun(f *testing.F) {
 	head := ir.Print(&ir.Program{Ctx: 16, Slots: 2})
@@ -62,6 +78,7 @@ func FuzzRun(f *testing.F) {
 %1 = attention_merge %0 {head_dim=16, heads=4, splits=3} : io f32[T, 64]`),
 		ir.Print(&ir.Program{Stage: ir.Place, Ctx: 8, Slots: 1}) + placed,
 		head + hybridSeed,
+		head + packSeed,
 	} {
 		if _, err := ir.Parse(seed); err != nil {
 			f.Fatal(err)

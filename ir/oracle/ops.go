@@ -65,35 +65,6 @@ func half(c *call) error {
 	return nil
 }
 
-// fixedPoint rounds to multiples of the largest magnitude of each run over most: of long elements, if
-// those make up the rows, or else of 32.
-func fixedPoint(most float64, long int) func(c *call) error {
-	return func(c *call) error {
-		run, row := 32, c.op.Attrs.Int("row")
-		if row == 0 {
-			row = width(c.op.Result)
-		}
-		if row%long == 0 {
-			run = long
-		}
-		x, y := c.arg(0), c.result()
-		for at := 0; at < c.rows(0)*width(c.op.Result); at += run {
-			largest := float32(0)
-			for _, v := range x[at : at+run] {
-				largest = max(largest, float32(math.Abs(float64(v))))
-			}
-			for i, v := range x[at : at+run] {
-				y[at+i] = 0
-				if largest > 1e-30 {
-					n := math.RoundToEven(float64(v) * most / float64(largest))
-					y[at+i] = float32(n * float64(largest) / most)
-				}
-			}
-		}
-		return nil
-	}
-}
-
 func bfloat16(c *call) error {
 	x, y := c.arg(0), c.result()
 	for i := range c.rows(0) * width(c.op.Result) {
