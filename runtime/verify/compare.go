@@ -41,7 +41,7 @@ func (d *dispatch) tolerance() float64 {
 func (d *dispatch) rounds() bool {
 	return slices.ContainsFunc(d.group.Ops, func(op *ir.Op) bool {
 		switch op.Kind.Name {
-		case "linear", "expert_linear", "attention", "attention_split":
+		case "linear", "linear_parts", "expert_linear", "attention", "attention_split":
 			return op.Args[0].Type.DType == ir.F16
 		case "bfloat16":
 			return true
@@ -110,7 +110,10 @@ func (d *dispatch) compareValue(ctx context.Context, v *ir.Value, n int) error {
 		return err
 	}
 	if v.Type.DType == ir.I32 {
-		d.compareInts(v, raw)
+		if v.Def != nil && v.Def.Kind.Name == "pack12" {
+			return d.comparePacked(v, raw)
+		}
+		d.compareInts(v, d.machine.Ints(v), raw)
 		return nil
 	}
 	got := make([]float32, n)
@@ -135,16 +138,13 @@ func (d *dispatch) compareValue(ctx context.Context, v *ir.Value, n int) error {
 	return nil
 }
 
-// passDead lets pass what rows that are dead have of v, in rows or in tiles.
+// passDead lets pass what rows that are dead have of v.
 func (d *dispatch) passDead(v *ir.Value, got, want []float32) {
 	if d.step.entry.Part == 0 || v.IsGlobal() {
 		return
 	}
-	rowOf := func(i int) int { return i / int(v.Type.Last()) }
-	if op := v.Def; op.Kind.Name == "tile" {
-		each := ir.TileRows * (len(got) / op.Attrs.Int("rows")) // elements of the rows of a tile
-		rowOf = func(i int) int { return i/each*ir.TileRows + i%int(v.Type.Last())/ir.PieceElements }
-	} else if v.Type.Shape[0] != ir.T {
+	rowOf := rowOf(v, len(got))
+	if rowOf == nil {
 		return
 	}
 	for i := range got {
@@ -152,6 +152,23 @@ func (d *dispatch) passDead(v *ir.Value, got, want []float32) {
 			got[i], want[i] = 0, 0
 		}
 	}
+}
+
+// rowOf returns the row of the step that element i of n of v is of, in rows, in tiles or packed; nil if there is none.
+func rowOf(v *ir.Value, n int) func(i int) int {
+	width := int(v.Type.Last())
+	switch op := v.Def; {
+	case op != nil && op.Kind.Name == "tile":
+		each := ir.TileRows * (n / op.Attrs.Int("rows")) // elements of the rows of a tile
+		return func(i int) int { return i/each*ir.TileRows + i%width/ir.PieceElements }
+	case op != nil && op.Kind.Name == "pack12":
+		if p, err := ir.PackedOf(op); err == nil && !p.Whole {
+			return p.Row
+		}
+	case len(v.Type.Shape) > 1 && v.Type.Shape[0] == ir.T:
+		return func(i int) int { return i / width }
+	}
+	return nil
 }
 
 // together is how many of the first n elements of v share the magnitude that their errors are
@@ -321,11 +338,13 @@ func (d *dispatch) fail(problem, value string, row, column int, got, want float6
 }
 
 // compareInts compares all elements of v that raw has.
-func (d *dispatch) compareInts(v *ir.Value, raw []byte) {
-	width := int(v.Type.Last())
-	for i, want := range d.machine.Ints(v)[:len(raw)/4] {
-		if len(v.Type.Shape) > 1 && v.Type.Shape[0] == ir.T && !d.step.live(i/width) {
-			continue
+func (d *dispatch) compareInts(v *ir.Value, want []int32, raw []byte) {
+	rowOf := rowOf(v, len(raw)/4)
+	for i, want := range want[:len(raw)/4] {
+		if rowOf != nil {
+			if r := rowOf(i); r < len(d.step.rows) && !d.step.live(r) {
+				continue
+			}
 		}
 		if got := int32(binary.LittleEndian.Uint32(raw[4*i:])); got != want {
 			problem := "a wrong integer"
@@ -382,7 +401,7 @@ func (d *dispatch) compareStep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		d.compareInts(g, raw)
+		d.compareInts(g, d.machine.Ints(g), raw)
 	}
 	return nil
 }

@@ -37,6 +37,7 @@ type dispatch struct {
 
 	products map[*ir.Value][]float32 // of a product of what the group makes: see noteProduct and noteScores
 	nudged   map[*ir.Value][]float32 // see noteScores
+	packs    map[*ir.Value]packing   // of results of op pack12
 }
 
 // cache is a written cache as it was before the dispatch, with the rows that it
@@ -82,6 +83,9 @@ func (d *dispatch) runBoth(ctx context.Context) error {
 	return d.machine.RunGroupWith(d.fn, d.group, func(op *ir.Op) error {
 		d.noteProduct(op)
 		if err := d.noteScores(op); err != nil {
+			return err
+		}
+		if err := d.notePacked(ctx, op); err != nil {
 			return err
 		}
 		for i := range d.caches {

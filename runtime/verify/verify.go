@@ -41,6 +41,9 @@
 //     an element of a q8_0 cache by one code plus the effect of the last place of the scale.
 //   - Integers must be equal: argmax reads the same logits on both sides. Rows beyond the
 //     step's are not compared.
+//   - Packed rows are what follows from the codes and the scales that the device chose: the layouts, the totals, and
+//     the zeros behind the last row. A scale may be off by 2^-21 of itself, and a code by half a step and 2^-10 of one,
+//     since devices divide as badly; and by what an element may be off, if the dispatch computes it.
 package verify
 
 import (
