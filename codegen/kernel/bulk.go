@@ -27,8 +27,8 @@ type Piece struct {
 }
 
 // Copy starts to copy pieces to an array of vectors of U32. One lane starts the copy for all. The copy is the slot's
-// next turn: nobody may access these elements of the array until Wait has waited for that turn. A turn begins when Wait
-// has waited for the turn before it.
+// next turn: no subgroup may access these elements of the array until it has waited for that turn with Wait. The
+// subgroup that starts the copy has waited for the turn before, and some subgroup waits for each turn.
 func (s *Arrivals) Copy(slot Operand, a *Array, pieces ...Piece) {
 	const o = OpBulk
 	b, all := s.b, 0
@@ -49,14 +49,15 @@ func (s *Arrivals) Copy(slot Operand, a *Array, pieces ...Piece) {
 }
 
 // Wait waits for the copy of a slot's turn. turn is 0 for the first turn and every other one after it, else 1. After
-// Wait all lanes see the copied elements. All lanes of the workgroup must reach it, with the same slot and turn.
+// Wait the lanes of the subgroup see the copied elements. All of them must reach it, with the same slot and turn. Other
+// subgroups need not, but one that waits for a turn has waited for those before it.
 func (s *Arrivals) Wait(slot, turn Operand) {
 	const o = OpArrived
 	s.b.add(&Node{op: o, imm: uint32(s.array.index), args: []*Node{s.b.typed(o, slot, U32), s.b.typed(o, turn, U32)}})
 }
 
-// Done says that the subgroup no longer needs the elements of the slot's last copy. One lane says so for all. In PTX
-// the lanes must have converged after their last reads, as matrix products do.
+// Done says that the subgroup, which has waited for the slot's last copy, no longer needs its elements. One lane says
+// so for all. In PTX the lanes must have converged after their last reads, as matrix products do.
 func (s *Arrivals) Done(slot Operand) {
 	s.b.add(&Node{op: OpDone, imm: uint32(s.array.index), align: s.slots, args: []*Node{s.b.typed(OpDone, slot, U32)}})
 }

@@ -69,7 +69,7 @@ func TestBulk(t *testing.T) {
 	for i := range len(x) / 4 {
 		binary.LittleEndian.PutUint32(x[4*i:], uint32(i*i))
 	}
-	for without, want := range map[string]string{"": "", "wait": "race on word", "turn": "race on word", "copy": "nothing will arrive",
+	for without, want := range map[string]string{"": "", "wait": "has not waited for the copy", "turn": "has not waited for the copy", "copy": "nothing will arrive",
 		"done": "not all subgroups will be done", "free": "race on word", "order": "was done with it"} {
 		f, err := bulk(without)
 		if err != nil {

@@ -69,8 +69,9 @@ type memory struct {
 
 // shadow is what the detector knows of an array.
 type shadow struct {
-	cells []cell
-	grain int // words of a cell
+	cells   []cell
+	grain   int       // words of a cell
+	brought []brought // by cell; nil if no copies of slots have begun
 }
 
 // of returns the cells of words.
@@ -185,6 +186,7 @@ func (d *detector) begin(lanes, wave int, arrays []int) {
 	d.known = nil
 	for i := range d.shared {
 		s := &d.shared[i]
+		s.brought = nil
 		if s.cells == nil {
 			s.cells = make([]cell, arrays[i]/s.grain)
 		} else if d.few {
@@ -404,6 +406,7 @@ func (m *machine) touch(w *access, stores bool, array, at, words, lane int) {
 			return
 		}
 	}
+	m.awaited(array, at, words, w)
 }
 
 // accessOf describes the accesses of buffers by a node, but for the lane.

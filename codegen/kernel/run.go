@@ -86,6 +86,7 @@ func (m *machine) workgroup() error {
 		active[i] = true
 	}
 	m.region(m.f.body, active)
+	m.allAwaited()
 	return m.err
 }
 
@@ -230,13 +231,6 @@ func (m *machine) variable(n *Node, active []bool) {
 		from = m.storage(n.args[0], m.words(n.typ))
 	}
 	copyLanes(m.storage(to, m.words(to.typ)), from, active)
-}
-
-// arrange makes counters of copies that have arrived.
-func (m *machine) arrange(n *Node, active []bool) {
-	m.together(n, active, m.lanes)
-	m.races.barrier(n, false)
-	m.arrivals[int(n.imm)] = make([]slot, n.align)
 }
 
 // address has the argument's number, which stands for it.

@@ -5,17 +5,30 @@ import (
 	"slices"
 )
 
-// Copies in Run arrive when they are waited for. Until then nothing of use is where they go.
+// Copies in Run arrive when a subgroup waits for them. Until then nothing of use is where they go. A subgroup may
+// access what they bring when it has waited, too.
 
 // arrivals are the slots of an array: what has been begun of each and not arrived, and the turns that have ended.
 type arrivals map[int][]slot
 
 type slot struct {
-	ended uint32
-	begun []copied
-	last  []copied        // what has arrived last
-	done  map[int32]int32 // when subgroups were done with it
-	freed uint32          // how often all were
+	ended  uint32
+	waited []uint32 // the turns that subgroups have waited for
+	begun  []copied
+	last   []copied        // what has arrived last
+	done   map[int32]int32 // when subgroups were done with it
+	freed  uint32          // how often all were
+}
+
+// arrange makes slots.
+func (m *machine) arrange(n *Node, active []bool) {
+	m.together(n, active, m.lanes)
+	m.races.barrier(n, false)
+	list := make([]slot, n.align)
+	for i := range list {
+		list[i].waited = make([]uint32, len(m.races.within))
+	}
+	m.arrivals[int(n.imm)] = list
 }
 
 // slotOf returns the slot that a node is about.
@@ -54,7 +67,7 @@ func (m *machine) bulk(n *Node, active []bool) {
 		case c.at%4 > 0:
 			m.fail(n, "lane %d: 16 bytes to word %d", l, c.at)
 			return
-		case what.All > 0 && len(s.begun) > 0:
+		case what.All > 0 && (len(s.begun) > 0 || s.waited[m.races.subgroup(int16(l))] != s.ended):
 			m.fail(n, "lane %d: slot %d has a copy that was not waited for", l, slots[l])
 			return
 		}
@@ -64,33 +77,44 @@ func (m *machine) bulk(n *Node, active []bool) {
 			c.words[i] = binary.LittleEndian.Uint32(data[at+4*i:])
 			m.shared[c.array][c.at+i] = undefined
 		}
+		m.races.shared[c.array].bring(c.at, len(c.words), brought{s, s.ended + 1})
 		s.begun = append(s.begun, c)
 	}
 }
 
-// arrive ends the turn of a slot, unless it has ended.
+// arrive has subgroups wait for turns of slots.
 func (m *machine) arrive(n *Node, active []bool) {
-	m.together(n, active, m.lanes)
 	slots, turns := m.value(n.args[0]), m.value(n.args[1])
-	for l := range m.lanes {
+	for _, subgroup := range m.together(n, active, m.wave) {
+		first := subgroup * m.wave
+		for l := first; l < min(first+m.wave, m.lanes); l++ {
+			if slots[l] != slots[first] || turns[l] != turns[first] {
+				m.fail(n, "lane %d: slot %d, turn %d; lane %d: slot %d, turn %d", first, slots[first], turns[first], l, slots[l], turns[l])
+			}
+		}
+		s := m.slotOf(n, int(n.imm), slots[first])
 		if m.err != nil {
 			return
 		}
-		if slots[l] != slots[0] || turns[l] != turns[0] {
-			m.fail(n, "lane 0: slot %d, turn %d; lane %d: slot %d, turn %d", slots[0], turns[0], l, slots[l], turns[l])
+		if s.ended&1 == turns[first]&1 {
+			m.end(n, s, slots[first])
 		}
+		if s.waited[subgroup]+1 < s.ended {
+			m.fail(n, "subgroup %d: slot %d has had a turn that it has not waited for", subgroup, slots[first])
+		}
+		s.waited[subgroup] = s.ended
 	}
-	s := m.slotOf(n, int(n.imm), slots[0])
-	if s == nil || s.ended&1 != turns[0]&1 {
-		return
-	}
+}
+
+// end ends the turn of a slot.
+func (m *machine) end(n *Node, s *slot, number uint32) {
 	if len(s.begun) == 0 {
-		m.fail(n, "slot %d: nothing will arrive", slots[0])
+		m.fail(n, "slot %d: nothing will arrive", number)
 		return
 	}
 	for _, c := range s.begun {
 		copy(m.shared[c.array][c.at:], c.words)
-		clear(m.races.shared[c.array].of(c.at, len(c.words))) // all have waited
+		clear(m.races.shared[c.array].of(c.at, len(c.words))) // who may access it is in brought
 	}
 	s.last, s.begun, s.done, s.ended = s.begun, nil, map[int32]int32{}, s.ended+1
 }
@@ -108,7 +132,7 @@ func (m *machine) done(n *Node, active []bool) {
 		if m.err != nil {
 			return
 		}
-		if s.last == nil || s.done[int32(subgroup)] > 0 {
+		if s.last == nil || s.waited[subgroup] != s.ended || s.done[int32(subgroup)] > 0 {
 			m.fail(n, "subgroup %d: nothing of slot %d to be done with", subgroup, slots[subgroup*m.wave])
 			return
 		}

@@ -63,14 +63,16 @@ func (m *machine) groupPlace(n, at *Node, first int) int {
 	return int(list[first])
 }
 
-// groupEight returns the neighbours in an element of the array, as a subgroup reads it.
-func (m *machine) groupEight(p product, element, subgroup int) (eight [8]float64) {
+// groupEight returns the neighbours in an element of the array, as subgroups read it, from one on.
+func (m *machine) groupEight(p product, element, subgroup, readers int) (eight [8]float64) {
 	words := m.shared[p.node.imm]
 	if 4*element+4 > len(words) {
 		m.fail(p.node, "element %d of an array of %d", element, len(words)/4)
 		return eight
 	}
-	m.inShared(p.node, int(p.node.imm), 4*element, 4, -1-subgroup)
+	for r := range readers {
+		m.inShared(p.node, int(p.node.imm), 4*element, 4, -1-subgroup-r)
+	}
 	for e := range eight {
 		eight[e] = float64(matrixFloat(F16, words[4*element+e/2]>>(e%2*16)&0xffff))
 	}
@@ -84,13 +86,13 @@ func (p product) inLine(from, lines, on int) int {
 	return 8*line + (e%8 ^ line%8)
 }
 
-// groupRight returns B of product i by column, as a subgroup reads it.
+// groupRight returns B of product i by column, as the subgroups of a group read it, of which the first is given.
 func (m *machine) groupRight(p product, i, subgroup int) [][16]float64 {
 	columns := make([][16]float64, 8*len(p.Sums))
 	for from := 0; from < len(columns) && m.err == nil; from += 8 {
 		for k := range 16 {
 			if p.ByRow {
-				for e, x := range m.groupEight(p, p.inLine(p.at[i], k, from/8), subgroup) {
+				for e, x := range m.groupEight(p, p.inLine(p.at[i], k, from/8), subgroup, GroupSide) {
 					columns[from+e][k] = x
 				}
 				continue
@@ -100,7 +102,7 @@ func (m *machine) groupRight(p product, i, subgroup int) [][16]float64 {
 			if p.Lines {
 				at = p.inLine(p.at[i], c, half)
 			}
-			for e, x := range m.groupEight(p, at, subgroup) {
+			for e, x := range m.groupEight(p, at, subgroup, GroupSide) {
 				columns[c][8*half+e] = x
 			}
 		}
@@ -115,7 +117,7 @@ func (m *machine) groupLeft(p product, i, subgroup int) (rows []float64) {
 	}
 	for r := range 16 {
 		for half := range 2 {
-			eight := m.groupEight(p, p.inLine(p.rows[i], subgroup%GroupSide*16+r, half), subgroup)
+			eight := m.groupEight(p, p.inLine(p.rows[i], subgroup%GroupSide*16+r, half), subgroup, 1)
 			rows = append(rows, eight[:]...)
 		}
 	}
