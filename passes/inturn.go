@@ -24,6 +24,7 @@ const (
 // steps of more rows the larger one leaves no registers: then the smaller one comes second and gets units that end
 // first.
 func inTurn(f *ir.Func) {
+	besideProducts(f)
 	added := 0
 	for i := 0; i < len(f.Groups); {
 		n := 1
@@ -45,6 +46,32 @@ func inTurn(f *ir.Func) {
 		}
 		i += n
 	}
+}
+
+// besideProducts moves projections that would share a stage with what packs x for others, such as those in float32 of
+// the same x, to the stage of these, which are larger.
+func besideProducts(f *ir.Func) {
+	next := make([]int, len(f.Groups)) // first stage of those that depend on a group
+	for i, list := range dependencies(f) {
+		for _, j := range list {
+			if next[j] == 0 {
+				next[j] = f.Groups[i].Stage
+			}
+			next[j] = min(next[j], f.Groups[i].Stage)
+		}
+	}
+	packs := map[int]bool{} // stages
+	for _, g := range f.Groups {
+		if g.Ops[0].Kind.Name == "pack12" {
+			packs[g.Stage] = true
+		}
+	}
+	for i, g := range f.Groups {
+		if products, _ := projected(f, g); packs[g.Stage] && products > 0 && next[i] > g.Stage+1 {
+			g.Stage++
+		}
+	}
+	byStage(f)
 }
 
 // takesTurns returns which of two groups comes second, the larger one in steps of few rows. Those take turns of which
@@ -82,7 +109,7 @@ func hasExperts(g *ir.Group) bool {
 func projected(f *ir.Func, g *ir.Group) (products int64, precise bool) {
 	precise = true
 	for _, op := range g.Ops {
-		if op.Kind.Name == "linear" {
+		if op.Kind.Name == "linear" || op.Kind.Name == "linear_parts" {
 			w := op.Args[1].Type
 			precise = precise && w.DType == ir.F32
 			products += int64(rowsOf(f, op.Result)) * int64(w.Shape[0]) * int64(w.Last())

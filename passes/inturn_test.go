@@ -103,3 +103,40 @@ func TestExpertsTakeTurns(t *testing.T) {
 		}
 	}
 }
+
+// TestBesideProducts holds that a projection moves from the stage that packs its x to that of the products behind it,
+// unless what reads its result comes there.
+func TestBesideProducts(t *testing.T) {
+	for reader, want := range map[string]int{"": 0, "next": 0, "sums": 1} {
+		p := &ir.Program{Ctx: 8, Slots: 1, Stage: ir.Schedule}
+		x, w := p.AddGlobal("x", ir.Step, ir.MakeType(ir.F32, ir.T, 256)), p.AddGlobal("w", ir.Weight, ir.MakeType(ir.Q4_K, 256, 256))
+		gates := p.AddGlobal("gates", ir.Weight, ir.MakeType(ir.F32, 256, 256))
+		f := &ir.Func{Name: "decode/16", Rows: 16, Run: 8, Class: ir.ExactStep}
+		p.Funcs = []*ir.Func{f}
+		b := ir.NewBuilder(f)
+		op := func(kind string, attrs ir.Attrs, args ...*ir.Value) *ir.Value {
+			v, err := b.Op(kind, attrs, args...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return v
+		}
+		packs := ir.Attrs{{Name: "rows", Value: int64(16)}, {Name: "columns", Value: int64(16)}, {Name: "lanes", Value: "now"}}
+		packed, gate := op("pack12", packs, x), op("linear", nil, x, gates)
+		beside := f.Groups[1]
+		if reader == "next" {
+			op("relu2", nil, gate)
+		}
+		parts := op("linear_parts", ir.Attrs{{Name: "each", Value: int64(256)}}, op("unpack12", packs, packed), w)
+		f.Groups[len(f.Groups)-2].Ops = append(f.Groups[len(f.Groups)-2].Ops, parts.Def)
+		f.Groups = f.Groups[:len(f.Groups)-1]
+		if sum := op("add_parts", ir.Attrs{{Name: "count", Value: int64(1)}}, parts); reader == "sums" {
+			op("mul", nil, sum, gate)
+		}
+		assignStages(f)
+		besideProducts(f)
+		if beside.Stage != want {
+			t.Errorf("with a reader %q: stage %d, want %d", reader, beside.Stage, want)
+		}
+	}
+}
