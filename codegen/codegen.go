@@ -110,7 +110,7 @@ func passTable(t *target.Target, maxRows int, choose func(p *ir.Program) (chosen
 			Run: func(p *ir.Program) error { return deferStates(p) }},
 		passes.Pass{Name: "SplitDelta", Doc: "a delta rule of many rows goes through them in chunks of 8. A dispatch before it computes what needs no state, for all chunks at once. Where that can run beside it, the gate gets a projection of its own", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return splitDelta(p, t) }},
-		passes.Pass{Name: "ApplyWants", Doc: "families of kernels say what they need around a group, and the program changes accordingly: inputs of projections and attention are rounded to f16 or fixed point, inputs of prompts are laid out in tiles, split-K products get a workspace. Roundings so are ops, which the oracle computes alike", Stage: ir.Specialize,
+		passes.Pass{Name: "ApplyWants", Doc: "families of kernels say what they need around a group, and the program changes accordingly: inputs of projections and attention are rounded to f16 or fixed point, inputs of prompts are laid out in tiles, split-K products get a workspace. Of projections of 16 rows and more through wgmma, one dispatch rounds x for all workgroups and one adds up what these make of its parts. Roundings so are ops, which the oracle computes alike", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return applyWants(p, t) }},
 		passes.Pass{Name: "FuseHorizontally", Doc: "in a step of one row a delta rule leaves most units idle. Its dispatch also computes the projection of the gate, taken from the dispatch before. The gated norm moves on to the projection that reads it", Stage: ir.Specialize,
 			Run: func(p *ir.Program) error { return fuseHorizontally(p, t) }},

@@ -211,7 +211,7 @@ func namesOf(g *ir.Group) []string {
 		return names // whose sums are in the order of the experts
 	}
 	for _, op := range g.Ops {
-		if op.Kind.Name == "linear" {
+		if op.Kind.Name == "linear" || op.Kind.Name == "linear_parts" {
 			names = append(names, "weight "+op.Args[1].Name)
 		}
 	}

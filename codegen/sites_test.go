@@ -30,10 +30,16 @@ const (
 	withinStep = 0.1 // of the rows of a step together
 )
 
+// fewerTiles is why a projection with more products than others of its dispatch takes less than is predicted.
+const fewerTiles = "the finer projection has half as many tiles, which count as a turn"
+
 // sitesOff are predictions that are known to be further off, by entry and kernel, with the reason.
 var sitesOff = map[[2]string]string{
-	{"decode/1", "argmax choose v=4 split masked next advance"}:                                          "masks of all slots count as read",
-	{"prefill/512", "heads hd=256 w=32 neox/64 [slice norm rope half] [norm rope f16] [f16] side=2x4 n"}: "what the dispatch before wrote comes from a cache",
+	{"decode/1", "argmax choose v=4 split masked next advance"}:                                                                "masks of all slots count as read",
+	{"decode/16", "gemm_wide q4_k*fixed,q4_k*fixed,q6_k*fixed k=4096 columns=16 groups=16 splits=4 series=[16 16 8] room=512"}: fewerTiles,
+	{"decode/32", "gemm_wide q4_k*fixed,q4_k*fixed,q6_k*fixed k=4096 columns=32 groups=16 splits=4 series=[16 16 8] room=512"}: fewerTiles,
+	{"decode/128", "add_parts parts+add parts=12 columns=128 n"}:                                                               "it packs nothing, as in the last layer alone",
+	{"prefill/512", "heads hd=256 w=32 neox/64 [slice norm rope half] [norm rope f16] [f16] side=2x4 n"}:                       "what the dispatch before wrote comes from a cache",
 }
 
 // timedSite is a row of sitesPath.

@@ -10,21 +10,23 @@ import (
 )
 
 // applyWants asks families what must change around each group so that their kernels can take
-// it, and changes it: it rounds inputs of projections and attention to the type that kernels multiply,
-// and gives split-K products a workspace.
+// it, and changes it: it rounds inputs of projections and attention to the type that kernels multiply, has dispatches
+// of their own round what many workgroups read and add up what they make of its parts, and gives split-K products a
+// workspace.
 //
 // A value is rounded to f16 once for all its readers, in the group of the norm or the projections that
 // make it, if it has no other reader. Otherwise a norm is computed a second time, since that needs no
 // step of its own, and other values are rounded in a group of their own. For fixed point, each group that
-// reads x rounds it itself. Tiles are written by the group that makes the rows, if a family can.
+// reads x rounds it itself, unless a family wants it packed. Tiles are written by the group that makes the rows,
+// if a family can.
 func applyWants(p *ir.Program, t *target.Target) error {
 	if t.IsHost() {
 		return nil
 	}
 	return parallel(len(p.Funcs), func(i int) error {
 		f := p.Funcs[i]
-		r := wanted{f: f, b: ir.NewBuilder(f), halves: map[*ir.Value]*ir.Op{}, tiles: map[tiling]*ir.Op{}, rounds: map[*ir.Group]bool{}}
-		for _, apply := range []func(g *ir.Group, w kernels.Rewrite) error{r.fix, r.half, r.tile, r.workspace} {
+		r := wanted{f: f, b: ir.NewBuilder(f), halves: map[*ir.Value]*ir.Op{}, tiles: map[tiling]*ir.Op{}, rounds: map[*ir.Group]bool{}, sums: map[*ir.Group]bool{}}
+		for _, apply := range []func(g *ir.Group, w kernels.Rewrite) error{r.fix, r.pack, r.half, r.tile, r.workspace} {
 			uses := f.Uses()
 			for _, g := range slices.Clone(f.Groups) {
 				r.rounds[g] = r.rounds[g] || slices.ContainsFunc(g.Ops, func(op *ir.Op) bool { return op.Kind.Name == "attention_merge" })
@@ -38,6 +40,7 @@ func applyWants(p *ir.Program, t *target.Target) error {
 			r.join(p, t)
 			clear(r.halves)
 			clear(r.tiles)
+			clear(r.sums)
 		}
 		return nil
 	})
@@ -49,6 +52,7 @@ type wanted struct {
 	b      *ir.Builder
 	halves map[*ir.Value]*ir.Op // by what they round
 	tiles  map[tiling]*ir.Op    // by what they put into tiles
+	sums   map[*ir.Group]bool   // groups that add up parts
 	rounds map[*ir.Group]bool   // groups that can round their own result, as all with a rotation can
 }
 
@@ -85,15 +89,20 @@ func (r *wanted) tile(g *ir.Group, w kernels.Rewrite) error {
 	return nil
 }
 
-// join has groups write tiles of what they make, where a family offers kernels for that.
+// join has groups write tiles of what they make, and those that add up parts pack it, where a family offers kernels for
+// that.
 func (r *wanted) join(p *ir.Program, t *target.Target) {
-	if len(r.tiles) == 0 {
+	if len(r.tiles) == 0 && len(r.sums) == 0 {
 		return
+	}
+	lays := func(g *ir.Group, next []*ir.Op) bool {
+		tiles := len(next) == 1 && next[0].Kind.Name == "tile"
+		return (tiles || r.sums[g] && next[0].Kind.Name == "pack12") && slices.Contains(g.Ops, next[0].Args[0].Def)
 	}
 	uses := r.f.Uses()
 	for i := 0; i+1 < len(r.f.Groups); i++ {
 		g, next := r.f.Groups[i], r.f.Groups[i+1].Ops
-		if len(next) != 1 || next[0].Kind.Name != "tile" || !slices.Contains(g.Ops, next[0].Args[0].Def) {
+		if !lays(g, next) {
 			continue
 		}
 		both := &ir.Group{Name: g.Name, Ops: slices.Concat(g.Ops, next)}
@@ -121,6 +130,28 @@ func (r *wanted) fix(g *ir.Group, w kernels.Rewrite) error {
 		op.Args[0] = fixed.Result
 	}
 	g.Ops = slices.Insert(g.Ops, slices.Index(g.Ops, w.Readers[0]), fixed)
+	return nil
+}
+
+// pack makes three groups of g, see kernels.Parts. The one that packs stands behind a last one that makes what it
+// packs.
+func (r *wanted) pack(g *ir.Group, w kernels.Rewrite) error {
+	if w.Pack == "" {
+		return nil
+	}
+	packing, products, err := kernels.Parts(r.b, g, w)
+	if err != nil {
+		return err
+	}
+	at := slices.Index(r.f.Groups, g)
+	r.f.Groups = slices.Insert(r.f.Groups, at, &ir.Group{Name: g.Name, Ops: products})
+	g.Name += ".sum"
+	r.sums[g] = true
+	x, name := packing[0].Args[0].Def, r.f.Groups[at].Name+".pack"
+	if i := slices.IndexFunc(r.f.Groups, func(of *ir.Group) bool { return r.sums[of] && slices.Contains(of.Ops, x) }); i >= 0 {
+		at = i + 1
+	}
+	r.f.Groups = slices.Insert(r.f.Groups, at, &ir.Group{Name: name, Ops: packing})
 	return nil
 }
 
@@ -154,7 +185,8 @@ func (r *wanted) workspace(g *ir.Group, w kernels.Rewrite) error {
 		return nil
 	}
 	x := g.Ops[0].Args[0]
-	if g.Ops[0].Kind.Name == "untile" { // x has a row for each of the step then
+	switch g.Ops[0].Kind.Name {
+	case "untile", "unpack12": // x has a row for each of the step then
 		x = g.Ops[0].Result
 	}
 	op, err := r.b.Make("workspace", ir.Attrs{{Name: "width", Value: int64(w.Workspace)}}, x)

@@ -216,3 +216,36 @@ func TestTiles(t *testing.T) {
 		}
 	}
 }
+
+// TestPacks holds that a group that adds up parts packs its result for the next product, but not where it has several:
+// of latent attention, q's row is packed in a dispatch of its own.
+func TestPacks(t *testing.T) {
+	on, err := target.Lookup("sm_90-cuda")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"qwen3-8b":    "add_parts add pack12 squares",
+		"glm47-flash": "add_parts add_parts; pack12 squares; unpack12 linear_parts",
+	} {
+		s := published(t, name)
+		s.Layers, s.Vocab = 2, 512
+		p := lowered(t, s, on, ir.Specialize, frontend.Options{Ctx: 1024, Slots: 16, KV: ir.F16})
+		for _, f := range p.Funcs {
+			if f.Class != ir.ExactStep || f.Rows != 16 {
+				continue
+			}
+			var groups []string
+			for _, g := range f.Groups {
+				var ops []string
+				for _, op := range g.Ops {
+					ops = append(ops, op.Kind.Name)
+				}
+				groups = append(groups, strings.Join(ops, " "))
+			}
+			if have := strings.Join(groups, "; "); !strings.Contains(have, want) {
+				t.Errorf("%s: %s has %s, not %s", name, f.Name, have, want)
+			}
+		}
+	}
+}

@@ -16,6 +16,8 @@ var linearGroups = []struct {
 }{
 	{1, "%0 = linear @a, @w : io f32[T, 64]", []string{"gemv"}},
 	{8, "%0 = fixed12 @a : f32[T, 512]\n%1 = linear %0, @w : io f32[T, 64]", []string{"gemm_wide", "gemm_fixed", "gemv"}},
+	{8, "%0 = unpack12 @p {rows=16, columns=16, lanes=\"now\"} : f32[T, 512]\n%1 = linear_parts %0, @w {each=1024} : io f32[T, 64]", []string{"gemm_wide"}},
+	{8, "%0 = add_parts @x2 {count=2} : io f32[T, 256]", []string{"add_parts"}},
 	{1, "%0 = linear @a, @w : f32[T, 64]\n%1 = half %0 : io f16[T, 64]", nil},
 	{64, "%0 = linear @a, @w : io f32[T, 64]", []string{"gemm_float", "gemm_lanes", "gemm"}},
 	{64, "%0 = rmsnorm @a, @g {eps=1e-06, group=512} : f32[T, 512]\n%1 = linear %0, @w : f32[T, 64]\n%2 = add %1, @b : io f32[T, 64]", []string{"gemm"}},
@@ -32,7 +34,7 @@ func TestLinearGroups(t *testing.T) {
 	on := kerneltest.Lookup(t, "sm_90-cuda")
 	for _, c := range linearGroups {
 		site := kerneltest.Case{Rows: c.rows, Terms: 512, Ctx: 64, Slots: 1, Group: c.group, Globals: "step @a : f32[T, 512]\nstep @x : f16[T, 512]\n" +
-			"step @b : f32[T, 64]\nstep @ids : i32[T, 2]\nweight @g : f32[512]\nweight @w : q4_k[64, 512]\nweight @ws : q4_k[4, 64, 512]\n"}.Site(t, on)
+			"step @b : f32[T, 64]\nstep @p : i32[2, 2368]\nstep @x2 : f32[T, 512]\nstep @ids : i32[T, 2]\nweight @g : f32[512]\nweight @w : q4_k[64, 512]\nweight @ws : q4_k[4, 64, 512]\n"}.Site(t, on)
 		if got := kernels.Takers(site); !slices.Equal(got, c.by) {
 			t.Errorf("%d rows of\n%s\nare for %q, want %q", c.rows, c.group, got, c.by)
 		}

@@ -324,7 +324,7 @@ var families = []Family{
 		offer: matmul.RowsCandidates, want: matmul.RowsWants,
 	}},
 	{"gemm_wide", gpus, eachRow, "projections of 16 to 64 rows in fixed point, of super-blocks and of runs with a scale: as gemm_fixed, with products of four subgroups (wgmma)", linear{
-		takes: matmul.Exact | matmul.Norm | matmul.Fixed12 | matmul.Workspace | several | matmul.Epilogue,
+		takes: matmul.Exact | matmul.Norm | matmul.Fixed12 | matmul.Packed | matmul.OfParts | matmul.Workspace | several | matmul.Epilogue,
 		needs: matmul.Fixed12,
 		offer: matmul.GemmWideCandidates, want: matmul.GemmWideWants,
 	}},
@@ -436,6 +436,14 @@ var families = []Family{
 	{"argmax", everywhere, eachRow, "chooses the largest logit and advances the step block: one workgroup, or several that share a row and end in a last-block reduction", around{of: names("argmax argmax_split advance"), takes: names("argmax_merge"), offer: rowwise.ArgmaxCandidates}},
 	{"candidates", gpus, eachRow, "leaves the likeliest tokens of each part of a row of logits, and the sum of their weights: one workgroup a row and part", around{of: names("candidates"), offer: rowwise.CandidatesCandidates}},
 	{"rownorm", everywhere, eachRow, "a norm as a dispatch of its own, as f32, f16, in tiles, or several of these: one workgroup a row and group, or several groups; for tiles several rows", around{of: names("rmsnorm gated_rmsnorm l2norm"), takes: names("half tile add scale"), offer: rowwise.RowNormCandidates}},
+	{"add_parts", gpus, eachRow, "adds up what gemm_wide makes of parts of rows, does what stands behind products, and rounds results for the next ones", linear{
+		takes: matmul.Exact | matmul.Parts | several | matmul.Epilogue,
+		needs: matmul.Parts,
+		offer: matmul.AddPartsCandidates,
+	}},
+	{"pack12", gpus, eachRow, "rounds rows to 12-bit fixed point, in the layouts in which gemm_wide multiplies them", around{
+		of: names("pack12"), takes: names("squares"), rows: exactRows, offer: matmul.Pack12Candidates,
+	}},
 	{"tile", everywhere, eachRow, "lays out rows of f16 in tiles, in the order in which gemm_wgmma multiplies them", around{of: names("tile"), offer: rowwise.TileCandidates}},
 	{"elementwise", everywhere, eachRow, "an add, a gate, a slice and the like as a dispatch of its own", around{of: rowwise.ElementwiseOps(), takes: names("slice"), offer: rowwise.ElementwiseCandidates}},
 }

@@ -112,6 +112,8 @@ func Emulated(on *target.Target) (Launcher, bool) {
 // never are the families of which no plan for AMD has a kernel, by what they need that no target of AMD has.
 var never = map[string]string{
 	"gemm_wide":       "products of four subgroups",
+	"pack12":          "gemm_wide, which reads what it packs",
+	"add_parts":       "gemm_wide, whose parts it adds",
 	"gemm_wgmma":      "products of four subgroups",
 	"attention_wgmma": "products of four subgroups",
 	"tile":            "gemm_wgmma, which reads tiles",

@@ -136,7 +136,7 @@ func (r *expertWideTask) byteTotals(low kernel.Value, sums []kernel.Value) (word
 		lists = [][]kernel.Value{sums}
 	}
 	for _, list := range lists {
-		upper, lower := r.digits(r.share(list))
+		upper, lower := digits(r.b, r.share(list))
 		words = append(words, b.Select(low, lower, upper))
 	}
 	if len(words) == 1 {

@@ -12,6 +12,9 @@ const (
 	LastRow                        // takes only row n-1 of x
 	HalfX                          // x is f16; else f32
 	Tiles                          // x lies in tiles of f16
+	Packed                         // x in 12-bit fixed point lies as products of four subgroups read it
+	OfParts                        // products are those of parts of x
+	Parts                          // products of parts are added up
 	Norm                           // x is normed, by whole rows
 	NormRuns                       // x is normed, by runs of a row
 	NormGated                      // heads of x are normed and gated, of one row
@@ -40,7 +43,7 @@ const (
 // Rows are steps of all classes. Brought is what families may want a group to get.
 const (
 	Rows    = Exact | Prompt
-	Brought = HalfX | Tiles | Fixed12 | Fixed8 | Bfloat16 | Workspace
+	Brought = HalfX | Tiles | Packed | OfParts | Fixed12 | Fixed8 | Bfloat16 | Workspace
 )
 
 // featuresOf finds each feature in a group.
@@ -53,6 +56,9 @@ var featuresOf = []struct {
 	{LastRow, func(g *linearGroup) bool { return g.last }},
 	{HalfX, func(g *linearGroup) bool { return g.half }},
 	{Tiles, func(g *linearGroup) bool { return g.tiled != nil }},
+	{Packed, func(g *linearGroup) bool { return g.packed != nil }},
+	{OfParts, func(g *linearGroup) bool { return g.each > 0 }},
+	{Parts, func(g *linearGroup) bool { return g.parts > 0 }},
 	{Norm, func(g *linearGroup) bool { return g.gain != nil && g.runs == 0 }},
 	{NormRuns, func(g *linearGroup) bool { return g.runs > 0 }},
 	{NormGated, func(g *linearGroup) bool { return g.gated != nil }},

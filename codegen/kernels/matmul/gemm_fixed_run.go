@@ -112,15 +112,17 @@ func (held fixedHeld) words() (words [2][]kernel.Value) {
 	return
 }
 
-// follow loads the next words in the place of those that are not needed behind slot.
-func (held fixedHeld) follow(next [2][]weight.FixedWord, slot int) {
+// follow loads the next words in the place of those that are not needed behind slot, and reports whether it loads any.
+func (held fixedHeld) follow(next [2][]weight.FixedWord, slot int) (loads bool) {
 	for h, row := range next {
 		for i, w := range row {
 			if w.Last == slot {
 				held[h][i].Set(w.Load())
+				loads = true
 			}
 		}
 	}
+	return loads
 }
 
 // inSeries computes the workgroup's tiles one after the other.

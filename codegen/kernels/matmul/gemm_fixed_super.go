@@ -154,7 +154,7 @@ func (r *fixedTask) totalsOf(sums [][]kernel.Value) (words [2][]kernel.Value) {
 		for _, s := range sums[from : from+len(sums)/r.format.Halves()] {
 			list = append(list, s...)
 		}
-		upper, lower := r.digits(r.share(list))
+		upper, lower := digits(b, r.share(list))
 		words[0], words[1] = append(words[0], upper), append(words[1], lower)
 	}
 	for i, w := range words {
@@ -166,8 +166,7 @@ func (r *fixedTask) totalsOf(sums [][]kernel.Value) (words [2][]kernel.Value) {
 }
 
 // digits returns two totals as pairs of f16: 64 times upper and lower.
-func (r *fixedTask) digits(totals [2]kernel.Value) (upper, lower kernel.Value) {
-	b := r.b
+func digits(b *kernel.Builder, totals [2]kernel.Value) (upper, lower kernel.Value) {
 	var high, rest [2]kernel.Value
 	for i, n := range totals {
 		high[i] = b.Sub(b.FMA(n, float32(1.0/64), float32(3<<22)), float32(3<<22))

@@ -14,8 +14,8 @@ import (
 
 // gemmWide computes what gemmFixed does for 16 to 64 rows of x at once, so that weights are taken apart once for all
 // of them. Each subgroup has 16 outputs, whose codes its lanes make; four subgroups multiply them together with x,
-// which is in shared memory (wgmma). A workgroup has a chunk of blocks of x, which it rounds itself, and goes through
-// tiles of outputs. Nobody but the last workgroup of a row adds chunks.
+// which is in shared memory (wgmma). A workgroup has a part of x, a chunk of blocks that op pack12 has rounded, and
+// goes through tiles of outputs. The dispatch behind adds parts.
 type gemmWide struct {
 	gemmFixed
 	shape wideShape
@@ -28,32 +28,41 @@ type wideShape struct {
 	// apart: the sums of a block wait in shared memory for those of its neighbour, since registers have no room.
 	apart bool
 	plain bool // for formats of which a run has a float scale
+	pins  bool // all weights of the next block are loaded at once: registers have room for another one
 }
-
-// pins reports whether loads of weights stay where they are: registers have room for another block.
-func (s wideShape) pins() bool { return s.plain && s.columns < mostWide && s.groups <= 12 }
 
 var wideShapes = []wideShape{
-	{64, 8, 2, false, false},
-	{32, 16, 1, true, false},
-	{32, 8, 2, false, false},
-	{16, 16, 2, false, false},
-	{16, 8, 2, false, false},
-	{64, 8, 1, true, true},
-	{32, 16, 1, true, true},
-	{32, 12, 1, true, true},
-	{32, 8, 2, false, true},
-	{16, 16, 2, false, true},
-	{16, 12, 2, false, true},
-	{16, 8, 2, false, true},
+	{64, 8, 2, false, false, false},
+	{32, 16, 1, true, false, false},
+	{32, 8, 2, false, false, false},
+	{16, 16, 2, false, false, false},
+	{16, 8, 2, false, false, false},
+	{64, 8, 1, true, true, false},
+	{32, 16, 1, true, true, false},
+	{32, 12, 1, true, true, true},
+	{32, 8, 2, true, true, true},
+	{16, 16, 2, false, true, false},
+	{16, 12, 2, false, true, false},
+	{16, 8, 2, false, true, true},
 }
+
+// wideEach is the elements of a part.
+const wideEach = fixedChunk * fixedBlock
 
 func GemmWideCandidates(s *site.Site, g *Group) []site.Candidate {
 	k := wideAt(s, g)
-	if k == nil || !k.hasWorkspace(k.workspaceWidth()) {
-		return nil
+	switch {
+	case k == nil:
+	case g.packed == nil && !k.inParts(s.Target) && k.hasWorkspace(k.workspaceWidth()),
+		g.packed != nil && g.packed.rows == g.rows && g.each == wideEach && k.bare() && slices.Equal(k.lanes(), g.packed.lanes):
+		return []site.Candidate{k.candidate()}
 	}
-	return []site.Candidate{k.candidate()}
+	return nil
+}
+
+// bare reports whether there are products and nothing else.
+func (g *linearGroup) bare() bool {
+	return !slices.ContainsFunc(g.projects, func(p *projection) bool { return !p.plain() || len(p.matrices) > 1 || p.matrices[0].bias != nil })
 }
 
 // wideAt returns what gemm_wide makes of the group, nil if it does not compute it.
@@ -70,8 +79,8 @@ func wideAt(s *site.Site, g *linearGroup) *gemmWide {
 	if k == nil || k.bytes()+g.tables() > s.Target.SharedOptIn {
 		return nil
 	}
-	if k.splits > 1 {
-		parts, _ := k.parts()
+	if k.splits > 1 && g.packed == nil && !k.inParts(s.Target) {
+		parts, _ := k.turnParts()
 		if k.counts = site.Arrivals(s, k.workgroups()*k.tiles()*parts); k.counts == nil {
 			return nil
 		}
@@ -84,7 +93,7 @@ func wideAt(s *site.Site, g *linearGroup) *gemmWide {
 func wideOf(g *linearGroup, t *target.Target) (best *gemmWide) {
 	least, plain := 0, slices.ContainsFunc(g.projects, func(p *projection) bool { return !p.matrices[0].format.Fixed.Super })
 	for _, shape := range wideShapes {
-		if shape.plain != plain || g.rows%shape.columns != 0 || best != nil && best.columns() > shape.columns && (!shape.pins() || shape.columns < mostWide/2) {
+		if shape.plain != plain || g.rows%shape.columns != 0 || g.packed != nil && shape.columns != g.packed.columns || best != nil && best.columns() > shape.columns && (!shape.pins || shape.columns < mostWide/2) {
 			continue
 		}
 		s := fixedTile{groups: shape.groups, splits: site.CeilDiv(g.k/fixedBlock, fixedChunk), room: shape.groups * fragment.Lanes, wide: shape.columns}
@@ -145,35 +154,37 @@ func (k gemmWide) products() (most int) {
 // turns is how many tiles a subgroup has at most.
 func (k gemmWide) turns() int { return site.CeilDiv(slices.Max(k.series), k.groups) }
 
-// parts is how many parts the tiles of a workgroup have, and of how many turns each of them is. Workgroups that share
-// rows begin with different ones, so that each is the last in another one, which it adds up.
-func (k gemmWide) parts() (n, each int) {
-	each = site.CeilDiv(k.turns(), min(k.splits, k.turns()))
-	return site.CeilDiv(k.turns(), each), each
-}
-
 // held is the blocks of x that a workgroup has, two of which are multiplied after each other.
 func (k gemmWide) held() int { return site.CeilDiv(min(k.blocks(), fixedChunk), 2) * 2 }
 
-// Of a block of x shared memory has codes, by run, half of it and half of a matrix, and totals, upper and lower ones by
-// half of a matrix: vec4 of 8 f16 for each column.
-const wideVecs, wideTotals = 36, 32
-
 // bytes is the size of shared memory.
 func (k gemmWide) bytes() int {
-	n := 16*wideVecs*k.held()*k.wide + 4*k.held()*k.wide + 16*k.waiting()
+	n := 16*packedVecs*k.held()*k.wide + 16*k.ones() + 16*(k.held()+1) + 16*k.waiting()
 	if k.gain != nil {
 		n += 4 * k.wide * (1 + k.squaresOf())
 	}
 	return n
 }
 
-// squaresOf is the sums of squares of a column that a workgroup has.
-func (k gemmWide) squaresOf() int {
-	if k.splits == 1 {
-		return k.k / 128
+// blocksOfX is the vec4 of the codes and totals of x.
+func (k gemmWide) blocksOfX() int { return wideVecs * k.held() * k.wide }
+
+// ones is the vec4 of a matrix of ones behind them; none if no sums begin with it: see windows.
+func (k gemmWide) ones() int {
+	if k.shape.plain || k.wide <= 2*fixedColumns {
+		return 0
 	}
-	return fixedSquares
+	return 2 * k.wide
+}
+
+// lanes are the layouts of x, of which a projection takes one.
+func (k gemmWide) lanes() (list []string) {
+	for _, p := range k.projects {
+		if lanes := packedLanes(p.matrices[0].format.Fixed); !slices.Contains(list, lanes) {
+			list = append(list, lanes)
+		}
+	}
+	return list
 }
 
 // waiting is the vec4 of sums that wait in shared memory.
@@ -187,27 +198,34 @@ func (k gemmWide) waiting() int {
 func (k gemmWide) candidate() site.Candidate {
 	firsts, workgroups := k.workgroupsBy(k.outputsOf)
 	name := fmt.Sprintf("columns=%d %s", k.wide, k.name())
+	tiling := ""
+	if k.packed != nil {
+		tiling = "parts "
+	}
 	c := site.Candidate{
 		Kernel: fmt.Sprintf("gemm_wide %s k=%d %s room=%d", k.key(), k.k, name, k.room) + k.tilesKey(),
 		Order:  fixedOrder(fragment.Lanes),
 		Shape:  "wide, " + name,
 		Room:   k.room,
 		Grid:   [3]int{workgroups, k.splits, k.tiles()},
-		Tiling: &site.Tiling{Name: fmt.Sprintf("columns=%d groups=%d", k.wide, k.groups), K: k.k, Rows: k.wide, Across: workgroups, Subgroups: k.groups,
+		Tiling: &site.Tiling{Name: tiling + fmt.Sprintf("columns=%d groups=%d", k.wide, k.groups), K: k.k, Rows: k.wide, Across: workgroups, Subgroups: k.groups,
 			Iterations: k.products(), Series: k.turns(), Splits: k.splits},
 	}
 	for i, p := range k.projects {
 		y := plans.Cover{
 			Arg:  fmt.Sprint("y", i),
-			Dims: []int{k.rows, p.width}, Tile: []int{k.wide, k.outputsOf(i)},
-			Axis: []int{k.tileAxis(), 0}, First: []int{0, firsts[i]},
+			Dims: []int{k.rows, k.splits, p.width}, Tile: []int{k.wide, 1, k.outputsOf(i)},
+			Axis: []int{k.tileAxis(), 1, 0}, First: []int{0, 0, firsts[i]},
 		}
-		if k.splits > 1 {
-			y.Joined = []int{1}
+		if k.packed == nil {
+			y.Dims, y.Tile, y.Axis, y.First = slices.Delete(y.Dims, 1, 2), slices.Delete(y.Tile, 1, 2), slices.Delete(y.Axis, 1, 2), y.First[1:]
+			if k.splits > 1 {
+				y.Joined = []int{1}
+			}
 		}
 		c.Cover = append(c.Cover, y)
 	}
-	if k.splits > 1 {
+	if k.packed == nil && k.splits > 1 {
 		c.Cover = append(c.Cover, plans.Cover{Arg: "partial", Dims: []int{k.tiles(), k.chunks(), workgroups, k.left() * k.wide},
 			Tile: []int{1, 1, 1, k.left() * k.wide}, Axis: []int{k.tileAxis(), 1, 0, -1}})
 	}
@@ -220,7 +238,10 @@ func (k gemmWide) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder
 	for i, n := range k.series {
 		series = append(series, s.U32(fmt.Sprint("series", i), n, 1, "tiles of outputs that a workgroup goes through"))
 	}
-	split := k.declareSplit(s)
+	var split *fixedSplit
+	if k.packed == nil {
+		split = k.declareSplit(s)
+	}
 	return func(b *kernel.Builder) {
 		b.Workgroup(k.room)
 		a.join(b, b.WorkgroupID(0))
@@ -233,7 +254,7 @@ func (k gemmWide) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder
 				r := &wideTask{&fixedTask{gemmFixed: k.gemmFixed, b: b, a: a, p: p, split: split, columns: b.U32(uint32(k.wide)), format: p.spec.matrices[0].format.Fixed},
 					shared, k}
 				r.fixedTask.squares, r.fixedTask.rstd = shared.squares, shared.rstd
-				r.pinned = k.shape.pins()
+				r.pinned = true
 				r.lane, r.group = b.SubgroupLane(), b.SubgroupID()
 				r.place, r.quad = b.Shr(r.lane, 2), b.And(r.lane, 3)
 				if k.tiles() > 1 {
@@ -251,23 +272,32 @@ func (k gemmWide) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder
 
 // wideShared is the shared memory of gemm_wide.
 type wideShared struct {
-	x             *kernel.Array // see wideVecs
-	scales        *kernel.Array // of x: by block, two columns
-	squares, rstd *kernel.Array // of the norm: see fixedShared
-	waiting       *kernel.Array // sums of a block, by matrix, lane; nil if they wait in registers
-	arrived       *kernel.Array // see site.Arrive: of parts of even and of odd number
+	x             *kernel.Array    // codes and totals of blocks, see wideVecs; then ones
+	scales        *kernel.Array    // of x: by block, column, two of its four columns
+	copies        *kernel.Arrivals // of blocks; of the scales of all of them; nil if the workgroup rounds x
+	waiting       *kernel.Array    // sums of a block, by matrix, lane; nil if they wait in registers
+	squares, rstd *kernel.Array    // of the norm, if the workgroup rounds x: see fixedShared
+	arrived       *kernel.Array    // see site.Arrive: of parts of even and of odd number
 }
 
 func newWideShared(b *kernel.Builder, k gemmWide) wideShared {
-	s := wideShared{x: b.Shared(kernel.U32.Vec(4), wideVecs*k.held()*k.wide), scales: b.Shared(kernel.F32.Vec(2), k.held()*k.wide/2)}
-	if k.shape.apart {
-		s.waiting = b.Shared(kernel.F32.Vec(4), k.waiting())
+	s := wideShared{x: b.Shared(kernel.U32.Vec(4), k.blocksOfX()+k.ones()), scales: b.Shared(kernel.U32.Vec(2), 2*k.held()*k.wide)}
+	if ones := k.ones(); ones > 0 {
+		b.If(b.Lt(b.LocalID(), ones), func() {
+			s.x.Store(b.Add(b.LocalID(), k.blocksOfX()), b.Splat(b.U32(weight.Half2(1)), 4))
+		})
 	}
-	if k.splits > 1 {
+	if k.packed != nil {
+		s.copies = b.Arrivals(k.held() + 1) // is a barrier, behind which products see the ones
+	}
+	if k.packed == nil && k.splits > 1 {
 		s.arrived = b.Shared(kernel.U32, 2)
 	}
 	if k.gain != nil {
 		s.rstd, s.squares = b.Shared(kernel.F32, k.wide), b.Shared(kernel.F32, k.wide*k.squaresOf())
+	}
+	if k.shape.apart {
+		s.waiting = b.Shared(kernel.F32.Vec(4), k.waiting())
 	}
 	return s
 }

@@ -28,7 +28,6 @@ func plainProducts() (steps []wideProduct) {
 // plainBlock is what wideBlock has of such runs.
 type plainBlock struct {
 	scales [2][2]kernel.Value // by row, parity of the slot: of the two slots of which the lane has them
-	xs     []kernel.Value     // scales of x, by column of the lane
 	trees  []slotTree         // by matrix of 8 columns, row, column
 }
 
@@ -44,10 +43,7 @@ func (k *wideBlock) inRuns() (values []kernel.Value) {
 		}
 	}
 	k.follow(-1)
-	for j := range k.wideTask.matrices() {
-		pair := k.wideTask.scales.Load(b.Add(b.Mul(k.local, k.wide/2), j*fixedColumns/2, k.quad))
-		p.xs = append(p.xs, b.Elem(pair, 0), b.Elem(pair, 1))
-	}
+	k.loadScales()
 	p.trees = make([]slotTree, 4*k.wideTask.matrices())
 	k.multiplyAll()
 	for _, t := range p.trees {
@@ -65,8 +61,7 @@ func (p *plainBlock) end(k *wideBlock, n int) {
 	}
 	for j, v := range k.sets[n%len(k.sets)] {
 		for e := range 4 {
-			p.trees[4*j+e].add(b, b.Mul(b.Mul(scales[e/2], p.xs[2*j+e%2]), v.Elem(e)))
+			p.trees[4*j+e].add(b, b.Mul(b.Mul(scales[e/2], k.xs[2*j+e%2]), v.Elem(e)))
 		}
 	}
-	k.follow(slot)
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/zincc-dev/zincc/codegen/kernel"
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/lane"
-	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
 )
 
@@ -24,53 +23,30 @@ var minusZero = math.Float32frombits(1 << 31)
 // matrices is how many matrices of 8 columns there are.
 func (r *wideTask) matrices() int { return r.wide / fixedColumns }
 
-// roundAll rounds the workgroup's blocks of x, of which the first is given: a subgroup 8 columns of a block at a time,
-// since a unit would wait for the instructions of two.
-func (r *wideTask) roundAll(first kernel.Value) {
-	b := r.b
-	blocks := b.U32(uint32(r.kernel.held()))
-	if r.blocks()%r.kernel.held() != 0 { // the last chunk has fewer
-		blocks = b.Min(blocks, b.Sub(r.blocks(), first))
+// copyX begins to copy the workgroup's blocks of x, of which the first is given, and their scales.
+func (r *wideTask) copyX(first kernel.Value) {
+	b, blocks := r.b, r.kernel.held()
+	at := b.U32(uint32(slices.Index(r.packed.lanes, packedLanes(r.format)) * r.tiles()))
+	if r.tiles() > 1 {
+		at = b.Add(at, b.WorkgroupID(2))
 	}
-	b.ForRolled(r.group, b.Mul(blocks, r.matrices()), r.groups, func(i kernel.Value) { r.roundOne(first, i) })
-}
-
-// roundOne rounds the i-th block of 8 columns of x, of which the first is given.
-func (r *wideTask) roundOne(first, i kernel.Value) {
-	b := r.b
-	local, column := b.Div(i, r.matrices()), b.Add(b.Mul(b.Mod(i, r.matrices()), fixedColumns), r.place)
-	at := b.Add(b.Mul(local, wideVecs*r.wide), column)
-	put := func(where int, word kernel.Operand) { r.x.StoreElem(b.Add(at, where*r.wide), r.quad, word) }
-	_, sums := r.rounded(r.loadX(b.Add(first, local), column, column, nil), func(scale kernel.Value) {
-		b.If(b.Eq(r.quad, 0), func() {
-			r.scales.StoreElem(b.Add(b.Mul(local, r.wide/2), b.Shr(column, 1)), b.And(column, 1), scale)
-		})
-	}, func(run, i int, n kernel.Value) {
-		for half, word := range r.pairs(r.even(run, n)) {
-			put(4*run+2*i+half, word)
+	at = b.Mul(at, r.blocks())
+	b.If(b.Eq(b.LocalID(), 0), func() {
+		var codes, scales []kernel.Piece
+		for local := range blocks {
+			from := b.Mul(b.Add(at, r.there(b.Add(first, local))), packedVecs*r.wide)
+			codes = append(codes, kernel.Piece{Buffer: r.a.x, From: from, To: b.U32(uint32(local * wideVecs * r.wide)), N: wideVecs * r.wide})
+			scales = append(scales, kernel.Piece{Buffer: r.a.x, From: b.Add(from, wideVecs*r.wide), To: b.U32(uint32(local * 2 * r.wide)), N: r.wide})
+		}
+		r.copies.Copy(blocks, r.wideShared.scales, scales...) // is waited for first
+		for local, p := range codes {
+			r.copies.Copy(local, r.x, p)
 		}
 	})
-	if !r.hasMinimums() {
-		return
-	}
-	for i, words := range r.totalsOf(sums) {
-		for half, word := range words {
-			put(wideTotals+2*i+half, word)
-		}
-	}
 }
 
 // hasMinimums reports whether blocks have minimums, which are multiplied by totals of x.
 func (r *wideTask) hasMinimums() bool { return r.format.Super && r.format.Stored() }
-
-// even returns integers of x of a run so that products in all slots have the same exponent, which is exact.
-func (r *wideTask) even(run int, n kernel.Value) kernel.Value {
-	b, e := r.b, r.format.Exponents
-	if !r.format.Super || e[0] == e[1] || r.format.SlotOf(run)%2 == 0 {
-		return n
-	}
-	return b.Mul(n, b.Splat(b.F32(float32(math.Ldexp(1, e[0]-e[1]))), 4))
-}
 
 // inSeries computes the workgroup's tiles, some at a time.
 func (r *wideTask) inSeries() {
@@ -81,110 +57,34 @@ func (r *wideTask) inSeries() {
 	own := turns // of those that multiply together
 	if slices.ContainsFunc(r.gemmFixed.series, func(n int) bool { return n%r.groups > 0 }) {
 		own = b.Div(b.Sub(tiles, b.Mul(b.Div(r.group, together), together)), r.groups)
+		own = b.SubgroupShuffle(own, 0) // ptxas then knows that lanes stay together
 	}
 	first := b.U32(0)
+	if r.splits > 1 {
+		first = b.Mul(b.WorkgroupID(1), fixedChunk)
+	}
 	r.real = b.Bool(true)
-	if r.split != nil {
-		first = b.Mul(r.split.index, fixedChunk)
-	}
-	next := r.each() * r.groups // from tile to tile of a subgroup
 	col := b.Add(r.col, b.Mul(r.group, r.each()))
-	parts, each := r.kernel.parts()
-	part := func(i kernel.Value) (n, from, to kernel.Value) { // the i-th of the workgroup
-		n = b.Mod(b.Add(b.Div(b.Mul(r.split.index, parts), r.splits), i), parts)
-		return n, b.Mul(n, each), b.Min(turns, b.Add(b.Mul(n, each), each))
-	}
-	firstOf := func(i kernel.Value) kernel.Value { // turn of the i-th part, or of the next one that has any
-		_, from, _ := part(i)
-		return b.Select(b.Lt(from, own), from, 0)
-	}
+	t := &wideTiles{wideTask: r, first: first, col: col, next: r.each() * r.groups}
 	begin := col
 	if r.split != nil {
-		begin = b.Add(col, b.Mul(firstOf(b.U32(0)), next))
+		begin = b.Add(col, b.Mul(t.firstOf(b.U32(0), turns, own), t.next))
 	}
-	held := hold(b, r.rowsAt(begin, nil).load(first)) // before x, which is nearer
-	r.roundAll(first)
-	b.Barrier()
-	switch {
-	case r.gain != nil && r.split == nil:
-		r.scaleColumns()
-		b.Barrier()
-	case r.gain != nil:
-		r.leaveSquares()
+	t.held = hold(b, r.rowsAt(begin, nil).load(first)) // before x, which is nearer
+	if r.packed == nil {
+		r.roundOwn(first)
+	} else {
+		r.copyX(first)
+		r.copies.Wait(r.kernel.held(), 0) // scales; compute waits for blocks
 	}
-	t := &wideTiles{wideTask: r, first: first, col: col, next: next, turns: turns, held: held}
 	t.accumulators()
-	if r.split == nil {
-		b.ForRolled(0, own, 1, func(i kernel.Value) {
-			t.compute(i, b.Select(b.Lt(b.Add(i, 1), own), b.Add(i, 1), i))
-			r.endTile(t.colOf(i), b.U32(0), t.take())
-		})
+	if r.packed == nil {
+		t.alone(turns, own)
 		return
 	}
-	// What a workgroup counts of a part it looks at behind the next one: the time that counting takes would be lost.
-	b.ForRolled(0, parts+1, 1, func(i kernel.Value) {
-		n, from, to := part(i)
-		to = b.Select(b.Lt(i, parts), b.Min(to, own), from)
-		after := firstOf(b.Add(i, 1))
-		b.ForRolled(from, to, 1, func(i kernel.Value) {
-			next := b.Add(i, 1)
-			t.compute(i, b.Select(b.Lt(next, to), next, after))
-			at := r.tileLeft(r.split.index, t.tileOf(i))
-			for j := range r.matrices() {
-				r.split.partial.Store(b.Add(at, j*fragment.Lanes), b.Vec(t.take4(j)...))
-			}
-		})
-		counter := b.Mul(r.split.counter(b, r.gemmFixed), parts)
-		b.BarrierBuffers()
-		b.If(b.Lt(i, parts), func() {
-			site.Arrive(b, r.arrived, b.And(i, 1), r.split.arrivals, b.Add(counter, n), b.U32(uint32(r.splits)))
-		})
-		before := b.Sub(i, 1)
-		b.If(b.Gt(i, 0), func() {
-			b.If(b.Eq(r.arrived.Load(b.And(before, 1)), r.splits), func() {
-				_, from, to := part(before)
-				t.addUp(from, b.Min(to, own))
-			})
-		})
-	})
-}
-
-// leaveSquares leaves the sums of squares of the workgroup's chunk for those who add up.
-func (r *wideTask) leaveSquares() {
-	b := r.b
-	b.For(b.LocalID(), r.wide*fixedSquares, r.kernel.room, func(i kernel.Value) {
-		column, n := b.Mod(i, r.wide), b.Div(i, r.wide)
-		b.If(b.Lt(b.Add(b.Mul(r.split.index, fixedSquares), n), r.k/128), func() {
-			of := r.fixedTask.squares.Load(b.Add(b.Mul(column, fixedSquares), n))
-			r.split.partial.Store(r.leftAt(column, r.split.index, b.Add(n, r.left()-fixedSquares)), of)
-		})
-	})
-}
-
-// addedMatrices is the matrices of sums of a tile that addUp has at once: loads of few would be waited for, and a unit
-// would wait for the instructions of many.
-const addedMatrices = 4
-
-// addUp adds what the workgroups of all splits have left of some turns.
-func (t *wideTiles) addUp(from, to kernel.Value) {
-	b, r := t.b, t.wideTask
-	r.scaleSplit()
-	atOnce := min(r.matrices(), addedMatrices)
-	b.ForRolled(from, to, 1, func(i kernel.Value) {
-		b.ForRolled(0, r.matrices(), atOnce, func(first kernel.Value) {
-			sums := make([]kernel.Value, atOnce)
-			for chunk := range r.chunks() {
-				at := b.Add(r.tileLeft(b.U32(uint32(chunk)), t.tileOf(i)), b.Mul(first, fragment.Lanes))
-				for j := range sums {
-					sums[j] = weight.Plus(b, sums[j], r.split.partial.Load(lane.F32x4, b.Add(at, j*fragment.Lanes)))
-				}
-			}
-			var list []kernel.Value
-			for _, v := range sums {
-				list = append(list, lane.Elements(b, v)...)
-			}
-			r.endTile(t.colOf(i), first, list)
-		})
+	b.ForRolled(0, own, 1, func(i kernel.Value) {
+		t.compute(i, b.Select(b.Lt(b.Add(i, 1), own), b.Add(i, 1), i))
+		r.leave(t.colOf(i), t.take())
 	})
 }
 
@@ -199,16 +99,7 @@ func (t *wideTiles) accumulators() {
 	}
 	for range 4 * t.matrices() {
 		t.sums = append(t.sums, t.b.Var(kernel.F32, minusZero))
-		if t.waiting == nil {
-			t.waits = append(t.waits, t.b.Var(kernel.F32, minusZero))
-		}
 	}
-}
-
-// tileLeft is where the lane's sums of a tile of a chunk begin, in vec4, of which each lane of a subgroup has one.
-func (r *wideTask) tileLeft(chunk, tile kernel.Value) kernel.Value {
-	b := r.b
-	return b.Add(b.Div(r.leftOf(chunk), 4), b.Mul(tile, fixedSide*r.wide/4), r.lane)
 }
 
 // wideTiles goes through the tiles of a workgroup.
@@ -217,15 +108,9 @@ type wideTiles struct {
 	first kernel.Value // block of x
 	col   kernel.Value // first output of each matrix of the subgroup's first tile
 	next  int          // outputs from tile to tile
-	turns kernel.Value
 	held  fixedHeld
 	sets  [][]*kernel.Var
 	sums  []*kernel.Var // of the lane in a tile, by matrix of 8 columns, row, column
-	waits []*kernel.Var // of a block, if they do not wait in shared memory
-}
-
-func (t *wideTiles) tileOf(turn kernel.Value) kernel.Value {
-	return t.b.Add(t.b.Mul(turn, t.gemmFixed.groups), t.group)
 }
 
 func (t *wideTiles) colOf(turn kernel.Value) kernel.Value {
@@ -234,83 +119,78 @@ func (t *wideTiles) colOf(turn kernel.Value) kernel.Value {
 
 // take returns the sums of the tile, and clears them.
 func (t *wideTiles) take() (list []kernel.Value) {
-	for j := range t.matrices() {
-		for _, v := range t.take4(j) {
-			list = append(list, v.(kernel.Value))
-		}
-	}
-	return list
-}
-
-// take4 is take of a matrix.
-func (t *wideTiles) take4(j int) (list []kernel.Operand) {
-	for _, v := range t.sums[4*j : 4*j+4] {
+	for _, v := range t.sums {
 		list = append(list, v.Get())
 		v.Set(minusZero)
 	}
 	return list
 }
 
-// compute adds up the tile of a turn. The weights of the next one are loaded meanwhile.
+// compute adds up the tile of a turn, two blocks after each other. The weights of the next one are loaded meanwhile.
 func (t *wideTiles) compute(turn, after kernel.Value) {
 	b, r, col := t.b, t.wideTask, t.colOf(turn)
-	held := r.kernel.held()
-	b.ForRolled(0, held, 1, func(local kernel.Value) {
-		last := b.Eq(b.Add(local, 1), held)
-		next := r.rowsAt(b.Select(last, t.colOf(after), col), nil).load(b.Select(last, t.first, r.there(b.Add(t.first, local, 1))))
-		follow := func(slot int) { t.held.follow(next, slot) }
-		var ahead [2][]kernel.Value
-		if r.pinned {
-			for h, row := range next {
-				for _, w := range row {
-					ahead[h] = append(ahead[h], w.Load())
-				}
-			}
-			b.SubgroupHint()
-			follow = func(int) {}
+	b.ForRolled(0, r.kernel.held(), 2, func(local kernel.Value) {
+		second := b.Add(local, 1)
+		waited := t.wait(t.sumsOf(local, col, col, r.there(b.Add(t.first, second))))
+		last := b.Eq(b.Add(local, 2), r.kernel.held())
+		values := t.sumsOf(second, col, b.Select(last, t.colOf(after), col), b.Select(last, t.first, r.there(b.Add(t.first, local, 2))))
+		for e, v := range waited() {
+			t.sums[e].Set(b.Add(t.sums[e].Get(), b.Add(v, values[e])))
 		}
-		values := r.wideBlock(r.rowsAt(col, nil), t.held.words(), local, t.sets, follow)
-		for h, row := range ahead {
-			for i, v := range row {
-				t.held[h][i].Set(v)
-			}
-		}
-		if r.blocks()%held != 0 {
-			real := b.Lt(b.Add(t.first, local), r.blocks())
-			for e, v := range values {
-				values[e] = b.Select(real, v, minusZero)
-			}
-		}
-		b.IfElse(b.Eq(b.And(local, 1), 0), func() { t.wait(values) }, func() {
-			for e, v := range t.waited() {
-				t.sums[e].Set(b.Add(t.sums[e].Get(), b.Add(v, values[e])))
-			}
-		})
 	})
 }
 
-// wait keeps the sums of a block for its neighbour, which takes them with waited.
-func (t *wideTiles) wait(values []kernel.Value) {
-	for e, v := range values {
-		if t.waiting == nil {
-			t.waits[e].Set(v)
-		} else if e%4 == 0 {
-			t.waiting.Store(t.waitsAt(e/4), t.b.Vec(operands(values[e:e+4])...))
+// sumsOf returns the sums of a block of x in a tile. The words of the next block, in the tile nextCol, follow.
+func (t *wideTiles) sumsOf(local, col, nextCol, nextBlock kernel.Value) []kernel.Value {
+	b, r := t.b, t.wideTask
+	next := r.rowsAt(nextCol, nil).load(nextBlock)
+	follow := func(slot int) {
+		if t.held.follow(next, slot) {
+			b.SubgroupHint() // else the driver's compiler loads all of them at the end
 		}
 	}
-}
-
-func (t *wideTiles) waited() (values []kernel.Value) {
-	if t.waiting == nil {
-		for _, v := range t.waits {
-			values = append(values, v.Get())
+	var ahead [2][]kernel.Value
+	if r.kernel.shape.pins {
+		for h, row := range next {
+			for _, w := range row {
+				ahead[h] = append(ahead[h], w.Load())
+			}
 		}
-		return values
+		b.SubgroupHint()
+		follow = func(int) {}
 	}
-	for j := range t.matrices() {
-		values = append(values, lane.Elements(t.b, t.waiting.Load(t.waitsAt(j)))...)
+	if r.copies != nil {
+		r.copies.Wait(local, 0)
+	}
+	values := r.wideBlock(r.rowsAt(col, nil), t.held.words(), local, t.sets, follow)
+	for h, row := range ahead {
+		for i, v := range row {
+			t.held[h][i].Set(v)
+		}
+	}
+	if r.blocks()%r.kernel.held() != 0 {
+		real := b.Lt(b.Add(t.first, local), r.blocks())
+		for e, v := range values {
+			values[e] = b.Select(real, v, minusZero)
+		}
 	}
 	return values
+}
+
+// wait keeps the sums of a block for its neighbour, which takes them with what it returns.
+func (t *wideTiles) wait(values []kernel.Value) (take func() []kernel.Value) {
+	if t.waiting == nil {
+		return func() []kernel.Value { return values }
+	}
+	for j := range t.matrices() {
+		t.waiting.Store(t.waitsAt(j), t.b.Vec(operands(values[4*j:4*j+4])...))
+	}
+	return func() (list []kernel.Value) {
+		for j := range t.matrices() {
+			list = append(list, lane.Elements(t.b, t.waiting.Load(t.waitsAt(j)))...)
+		}
+		return
+	}
 }
 
 // waitsAt is where the lane's sums of a matrix wait.
@@ -340,6 +220,7 @@ type wideBlock struct {
 	total  []kernel.Value // the sums, as integers
 	values []kernel.Value // the sums
 	upper  []kernel.Value // products of minimums and upper totals
+	xs     []kernel.Value // scales of x, by column of the lane
 	plain  plainBlock
 
 	matrices [][]kernel.GroupProduct // by step
@@ -371,10 +252,12 @@ func (k *wideBlock) product(a kernel.Value, where int) kernel.GroupProduct {
 	return kernel.GroupProduct{A: a, At: k.b.Add(k.at, where*k.wide)}
 }
 
-func (k *wideBlock) clear(set int, to float32) {
+// set sets accumulators to a number and products.
+func (k *wideBlock) set(set int, start float32, products ...kernel.GroupProduct) {
 	for _, v := range k.sets[set%len(k.sets)] {
-		v.Set(k.b.MatFill(sumMatrix, to))
+		v.Set(k.b.MatFill(sumMatrix, start))
 	}
+	k.multiply(set, products...)
 }
 
 // begin loads the scales and starts the sums.
@@ -401,12 +284,27 @@ func (k *wideBlock) minimumMatrix() kernel.Value {
 	return b.MatPairs(weightMatrix, pairs...)
 }
 
-// startOfStep is what an accumulator has that a step clears.
-func (k *wideBlock) startOfStep(s wideProduct) float32 {
-	if !k.format.Super {
-		return 0
+// windows is the product with ones that is the window of all sums. To set these to a number takes an instruction for
+// each, which is less only where columns are few.
+func (k *wideBlock) windows() kernel.GroupProduct {
+	part := k.b.U32(weight.Half2(window(k.format.Exponents[0]) / fixedSide)) // sixteen of it add up exactly
+	return kernel.GroupProduct{A: k.b.MatPairs(weightMatrix, part, part, part, part), At: k.b.U32(uint32(k.kernel.blocksOfX()))}
+}
+
+// step multiplies what step n has. Accumulators that it clears begin with a window.
+func (k *wideBlock) step(n int) {
+	products, start := k.matrices[n], float32(0)
+	switch {
+	case !k.steps[n].clear:
+		k.multiply(n, products...)
+		return
+	case !k.format.Super:
+	case k.kernel.ones() > 0:
+		products = append([]kernel.GroupProduct{k.windows()}, products...)
+	default:
+		start = window(k.format.Exponents[0])
 	}
-	return window(k.format.Exponents[0])
+	k.set(n, start, products...)
 }
 
 // multiplyAll does all steps, then those of minimums, if there are any: while the accumulators of one are read, others
@@ -420,14 +318,13 @@ func (k *wideBlock) multiplyAll() {
 	}
 	for n := range all {
 		if n >= len(k.steps) {
-			k.clear(n, 0)
-			k.multiply(n, k.product(k.minimums, wideTotals+2*(n-len(k.steps))))
+			k.set(n, 0, k.product(k.minimums, wideTotals+2*(n-len(k.steps))))
 		} else {
-			if step := k.steps[n]; step.clear {
-				k.clear(n, k.startOfStep(step))
-			}
-			k.multiply(n, k.matrices[n]...)
+			k.step(n)
 			k.prepare(n + 1)
+		}
+		if n == len(k.steps)-1 && k.format.Super {
+			k.loadScales() // early enough for makeNumbers
 		}
 		k.b.MatGroupWait(before)
 		if n >= before {
@@ -447,6 +344,7 @@ func (k *wideBlock) prepare(n int) {
 	}
 	slot := k.steps[n].slot
 	codes := k.codes(k.rows, k.words, slot)
+	k.follow(slot)
 	var two []kernel.GroupProduct
 	for i := range 2 {
 		words := []kernel.Operand{codes[0][2*i], codes[0][2*i+1], codes[1][2*i], codes[1][2*i+1]}
@@ -490,9 +388,6 @@ func (k *wideBlock) end(n int) {
 	for e, v := range elementsOf(set) {
 		k.total[e] = b.Add(k.total[e], b.Mul(factors[e%4/2], b.Bitcast(kernel.U32, v)))
 	}
-	if step.half == k.format.Halves()-1 {
-		k.follow(step.slot)
-	}
 	if n == len(k.steps)-1 {
 		k.makeNumbers()
 	}
@@ -519,11 +414,18 @@ func (r *wideTask) startOf(scales []kernel.Value, steps []wideProduct) (start ke
 	return r.b.Mul(start, -math.Float32bits(window(r.format.Exponents[0])))
 }
 
-// scaleOfX is the scale of x of element e of the lane's sums.
-func (k *wideBlock) scaleOfX(e int) kernel.Value {
+// loadScales loads the scales of x of the lane's columns.
+func (k *wideBlock) loadScales() {
 	b := k.b
-	return b.Elem(k.wideTask.scales.Load(b.Add(b.Mul(k.local, k.wide/2), e/4*fixedColumns/2, k.quad)), e%2)
+	for j := range k.wideTask.matrices() {
+		at := b.Add(b.Mul(k.local, 2*k.wide), b.Add(b.Mul(k.quad, 4), b.And(k.quad, 1)), 2*j*fixedColumns)
+		pair := b.Bitcast(lane.F32x2, k.wideTask.scales.Load(at))
+		k.xs = append(k.xs, b.Elem(pair, 0), b.Elem(pair, 1))
+	}
 }
+
+// scaleOfX is the scale of x of element e of the lane's sums.
+func (k *wideBlock) scaleOfX(e int) kernel.Value { return k.xs[e/4*2+e%2] }
 
 // makeNumbers makes floats of the integer sums of the block.
 func (k *wideBlock) makeNumbers() {
@@ -542,32 +444,16 @@ func (k *wideBlock) addMinimums(lower []kernel.Value) {
 	}
 }
 
-// endTile stores the sums of some matrices of 8 columns of a tile, from the given one on. The tile's first output of
-// each matrix of weights is col. All that is added to sums is loaded before anything is stored.
-func (r *wideTask) endTile(col, first kernel.Value, sums []kernel.Value) {
+// leave stores the sums of a tile, by matrix of 8 columns, row, column. Its first output is col.
+func (r *wideTask) leave(col kernel.Value, sums []kernel.Value) {
 	b := r.b
-	var outs []kernel.Value // by half of a tile, if its rows are of one matrix
-	for from := 0; from < r.each(); from += fixedSide / 2 {
-		outs = append(outs, b.Add(col, from, r.place))
-	}
-	columns := make([]kernel.Value, len(sums)/2)
-	for n := range columns {
-		columns[n] = b.Add(b.Mul(r.quad, 2), b.Mul(first, fixedColumns), n/2*fixedColumns+n%2)
-	}
-	var residuals [][]kernel.Value
-	for _, out := range outs {
-		for _, column := range columns {
-			residuals = append(residuals, r.p.loadResiduals(b, r.rowOf(column), b.Min(out, b.Sub(r.p.width, 1))))
-		}
-	}
-	for half, out := range outs {
-		b.If(b.Lt(out, r.p.width), func() { // all at once: each waits for its own
-			for n, column := range columns {
-				var own []kernel.Value
-				for m := range r.p.matrices {
-					own = append(own, sums[4*(n/2)+n%2+2*(m*r.each()/8+half)])
-				}
-				r.p.store(b, own, r.scaleOf(column), residuals[half*len(columns)+n], r.rowOf(column), out)
+	part := b.Add(b.Mul(b.WorkgroupID(1), r.p.width), col, r.place)
+	for half := range 2 {
+		b.If(b.Lt(b.Add(col, r.place, half*fixedSide/2), r.p.width), func() {
+			for n := range len(sums) / 2 {
+				row := r.rowOf(b.Add(b.Mul(r.quad, 2), n/2*fixedColumns+n%2))
+				at := b.Add(b.Mul(row, b.Mul(r.p.width, r.splits)), part, half*fixedSide/2)
+				r.p.out.Store(at, sums[4*(n/2)+n%2+2*half])
 			}
 		})
 	}

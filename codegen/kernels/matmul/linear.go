@@ -19,6 +19,8 @@ import (
 // linearGroup is a dispatch group of the form
 //
 //	[untile] [last_row] [rmsnorm or gated_rmsnorm] [fixed12, fixed8 or bfloat16] linear... [glu or epilogue] [add]... [half [tile]]
+//	unpack12 linear_parts...
+//	add_parts... [glu or epilogue] [add]... [pack12 [squares]]
 //
 // or one linear op and the gated convolution of its result, see gatedRing, or one of experts, see routing. Match finds
 // it, and Features says what of this it has.
@@ -36,6 +38,11 @@ type linearGroup struct {
 	gated     *gatedHeads // of one row; nil if x is not
 	half      bool        // x is f16
 	tiled     *ir.Op      // takes it from tiles; nil if it lies in rows
+	packed    *packedX    // x is rounded and packed; nil if it is not
+	each      int         // elements of a part, of each of which there is a product; 0 if rows are whole
+	parts     int         // products of parts that are added up, instead of weights; 0 if there are weights
+	squares   *ir.Value   // of what these parts are products of, if that is normed
+	packs     []*ir.Op    // pack12 and squares of one result
 	fixed     *ir.Value   // x in fixed point or bf16, for the projections that are fixed
 	bits      int         // of it: 12, 8 or 16
 	k         int         // row length of x
@@ -45,6 +52,17 @@ type linearGroup struct {
 	projects  []*projection
 	workspace *ir.Value // for the sums of split-K products; nil if there is none
 	routing   *routing  // of experts; nil if there are none
+}
+
+// packedX is what op pack12 leaves of x: codes, for so many rows at a time, in layouts that products read in place.
+type packedX struct {
+	rows, columns int // of all tiles, of each
+	lanes         []string
+}
+
+// normed reports whether rows have a scale, which follows from their squares.
+func (g *linearGroup) normed() bool {
+	return g.gain != nil || g.squares != nil
 }
 
 // Group is a linear group for the kernel table.
@@ -67,6 +85,8 @@ type projection struct {
 	tile   *ir.Op
 	orders [][2]int
 	fixed  bool // x is taken in fixed point
+	packs  bool // the result is packed
+	inner  bool // and nobody reads it otherwise
 	ring   *gatedRing
 	// own is what a shared expert's projection reads in the place of x, where each expert of a row has a run of x.
 	own *ir.Value
@@ -115,7 +135,7 @@ func (g *linearGroup) key() string {
 	if g.last {
 		words = append(words, "last")
 	}
-	if g.gain != nil {
+	if g.normed() {
 		words = append(words, "norm")
 	}
 	if g.runs > 0 {
@@ -128,7 +148,10 @@ func (g *linearGroup) key() string {
 	for _, p := range g.projects {
 		var m []string
 		for _, w := range p.matrices {
-			name := w.format.Name
+			name := "parts"
+			if w.format != nil {
+				name = w.format.Name
+			}
 			if p.fixed {
 				name += fixedNames[g.bits]
 				if g.halves && w.format.Bytes.Halves {
@@ -221,7 +244,8 @@ func (g *linearGroup) tiles(tile int) int {
 type linearArgs struct {
 	group      *linearGroup
 	x, gain, n *kernel.Buffer
-	gated      *gatedArgs // nil if x is not
+	squares    *kernel.Buffer // of x, in the place of gain
+	gated      *gatedArgs     // nil if x is not
 	k, eps     kernel.Value
 	projects   []projectArgs
 }
@@ -261,9 +285,19 @@ func (p *projectArgs) row(b *kernel.Builder, j int, n kernel.Value) kernel.Value
 // declare declares what the kernels of a linear group take. It declares n for last, and where the
 // family asks for it; firsts are the first workgroups of the projections.
 func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearArgs {
-	a := &linearArgs{group: g, x: s.Read("x", g.x), k: s.U32("k", g.k, 4096, "elements of a row of x")}
+	a := &linearArgs{group: g}
+	if g.parts == 0 {
+		a.x = s.Read("x", g.x)
+	}
+	a.k = s.U32("k", g.k, 4096, "elements of a row of x")
 	if g.gain != nil {
-		a.gain, a.eps = s.Read("gain", g.gain), s.F32("eps", float64(g.eps), 1e-6, "added to the mean square of a row of x")
+		a.gain = s.Read("gain", g.gain)
+	}
+	if g.squares != nil {
+		a.squares = s.Read("squares", g.squares)
+	}
+	if g.normed() {
+		a.eps = s.F32("eps", float64(g.eps), 1e-6, "added to the mean square of a row of x")
 	}
 	if g.gated != nil {
 		a.gated = g.gated.declare(s)
@@ -307,7 +341,9 @@ func (g *linearGroup) declare(s *site.Signature, n bool, firsts []int) *linearAr
 		for j, r := range p.residuals {
 			pa.residuals = append(pa.residuals, s.Read(matrixName("add", i, j), r))
 		}
-		pa.out = s.Write(matrixName("y", i, 0), p.result)
+		if !p.inner {
+			pa.out = s.Write(matrixName("y", i, 0), p.result)
+		}
 		a.projects = append(a.projects, pa)
 	}
 	return a
@@ -436,6 +472,16 @@ func (a *linearArgs) rstd(b *kernel.Builder, squares kernel.Value) kernel.Value 
 // row's product with each matrix; rstd is the norm's scale, nil without norm;
 // residuals are what loadResiduals returns.
 func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel.Value, residuals []kernel.Value, row, col kernel.Value) {
+	y, residuals := p.result(b, sums, rstd, residuals, col)
+	at := b.Add(b.Mul(row, p.width), col)
+	for _, r := range residuals {
+		y = b.Add(y, r)
+	}
+	p.out.Store(at, y)
+}
+
+// result is the element that store writes but for what is added to it.
+func (p *projectArgs) result(b *kernel.Builder, sums []kernel.Value, rstd *kernel.Value, residuals []kernel.Value, col kernel.Value) (y kernel.Value, added []kernel.Value) {
 	v := make([]kernel.Value, len(sums))
 	for i, s := range sums {
 		if rstd != nil {
@@ -446,7 +492,7 @@ func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel
 		}
 		v[i] = s
 	}
-	y := v[0]
+	y = v[0]
 	switch {
 	case len(v) > 1:
 		y = lane.GLU(b, p.spec.act, y)(v[1])
@@ -456,11 +502,7 @@ func (p *projectArgs) store(b *kernel.Builder, sums []kernel.Value, rstd *kernel
 	case p.spec.after != nil:
 		y = epilogues[p.spec.after.Kind.Name].apply(b, y, p.after)
 	}
-	at := b.Add(b.Mul(row, p.width), col)
-	for _, r := range residuals {
-		y = b.Add(y, r)
-	}
-	p.out.Store(at, y)
+	return y, residuals
 }
 
 // biasAt returns where the bias of element col is, in units of which a row has width.

@@ -2,6 +2,7 @@ package matmul
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
@@ -60,6 +61,7 @@ func (m *match) begin(ops []*ir.Op) bool {
 // prologue has the ops before the projections: each reads what the one before it makes.
 var prologue = map[string]func(m *match, op *ir.Op) bool{
 	"untile":        (*match).untile,
+	"unpack12":      (*match).unpack,
 	"last_row":      (*match).lastRow,
 	"rmsnorm":       (*match).norm,
 	"gated_rmsnorm": (*match).gatedNorm,
@@ -68,6 +70,12 @@ var prologue = map[string]func(m *match, op *ir.Op) bool{
 
 func (m *match) untile(op *ir.Op) bool {
 	m.tiled = op
+	return m.from == m.x
+}
+
+func (m *match) unpack(op *ir.Op) bool {
+	m.packed = &packedX{rows: op.Attrs.Int("rows"), columns: op.Attrs.Int("columns"), lanes: strings.Fields(op.Attrs.Str("lanes"))}
+	m.fixed, m.bits = op.Result, fixedBits["fixed12"]
 	return m.from == m.x
 }
 
@@ -142,6 +150,10 @@ var steps = map[string]func(m *match, op *ir.Op) bool{
 	"topk":          (*match).topK,
 	"fixed12":       (*match).roundOwn,
 	"linear":        (*match).linear,
+	"linear_parts":  (*match).linearParts,
+	"add_parts":     (*match).addParts,
+	"pack12":        (*match).pack,
+	"squares":       (*match).pack,
 	"expert_linear": (*match).expertLinear,
 	"expert_bias":   (*match).expertBias,
 	"slice":         (*match).slice,
@@ -192,6 +204,43 @@ func (m *match) linear(op *ir.Op) bool {
 		w.bias = op.Args[2]
 	}
 	return m.project(op.Args[0], int(op.Args[0].Type.Last()), &projection{matrices: []*weights{w}, result: op.Result, width: int(op.Result.Type.Last())})
+}
+
+// linearParts multiplies parts of x.
+func (m *match) linearParts(op *ir.Op) bool {
+	each, w := op.Attrs.Int("each"), &weights{value: op.Args[1]}
+	if m.each != 0 && m.each != each || m.parts != 0 {
+		return false
+	}
+	m.each = each
+	return m.project(op.Args[0], int(op.Args[0].Type.Last()), &projection{matrices: []*weights{w}, result: op.Result, width: int(w.value.Type.Shape[0])})
+}
+
+// addParts adds up such products, which stand for those of a matrix.
+func (m *match) addParts(op *ir.Op) bool {
+	squares, bias := ir.AddedTo(op)
+	count := op.Attrs.Int("count")
+	if len(m.projects) > 0 && (m.parts != count || m.squares != squares) || m.each != 0 {
+		return false
+	}
+	m.parts = count
+	if squares != nil {
+		m.squares, m.eps, m.k = squares, float32(op.Attrs.Float("eps")), ir.SquaresEach*int(squares.Type.Last())
+	}
+	w := &weights{value: op.Args[0], bias: bias}
+	m.projects = append(m.projects, &projection{matrices: []*weights{w}, result: op.Result, width: int(op.Result.Type.Last())})
+	return true
+}
+
+// pack packs a result, behind all else.
+func (m *match) pack(op *ir.Op) bool {
+	p := m.making(op.Args[0])
+	if m.parts == 0 || p == nil || len(m.packs) > 0 && m.packs[0].Args[0] != op.Args[0] {
+		return false
+	}
+	p.packs = true
+	m.packs = append(m.packs, op)
+	return true
 }
 
 // glu joins two projections, or multiplies the activation of one by rows.
@@ -276,11 +325,21 @@ func (m *match) finish() bool {
 	if len(m.projects) == 0 || len(m.cuts) > 0 {
 		return false
 	}
-	results := len(m.projects)
-	for _, p := range m.projects {
-		if !slices.Contains(m.s.Outputs, p.result) {
+	results := len(m.projects) + len(m.packs)
+	for _, op := range m.packs {
+		if !slices.Contains(m.s.Outputs, op.Result) {
 			return false
 		}
+	}
+	for _, p := range m.projects {
+		if slices.Contains(m.s.Outputs, p.result) {
+			continue
+		}
+		if !p.packs {
+			return false
+		}
+		p.inner = true
+		results--
 	}
 	if e := m.routing; e != nil {
 		if !m.finishExperts() {

@@ -1,6 +1,8 @@
 package matmul
 
 import (
+	"strings"
+
 	"github.com/zincc-dev/zincc/codegen/kernels/fragment"
 	"github.com/zincc-dev/zincc/codegen/kernels/site"
 	"github.com/zincc-dev/zincc/codegen/kernels/weight"
@@ -153,12 +155,29 @@ func GemmFixedWants(s *site.Site, g *Group) []site.Rewrite {
 	return nil
 }
 
-// GemmWideWants asks for a workspace, if workgroups are to share the elements of a row.
+// GemmWideWants asks for x that is rounded once for all workgroups and for others to add up products of its parts, or
+// for a workspace, if they are to share the elements of a row.
 func GemmWideWants(s *site.Site, g *Group) []site.Rewrite {
-	if k := wideAt(s, g); k != nil && k.workspaceWidth() > 0 {
-		return []site.Rewrite{{Workspace: k.workspaceWidth(), Rows: k.rows}}
+	if g.packed != nil || g.parts > 0 {
+		return nil
 	}
-	return nil
+	k := wideAt(s, g)
+	switch {
+	case k == nil:
+		return nil
+	case !k.inParts(s.Target):
+		if width := k.workspaceWidth(); width > 0 {
+			return []site.Rewrite{{Workspace: width, Rows: k.rows}}
+		}
+		return nil
+	}
+	w := site.Rewrite{Pack: strings.Join(k.lanes(), " "), Columns: k.wide, Rows: k.rows, Each: wideEach}
+	for _, op := range s.Group.Ops {
+		if op.Kind.Name == "linear" {
+			w.Readers = append(w.Readers, op)
+		}
+	}
+	return []site.Rewrite{w}
 }
 
 // wantHalf asks for the x of a group, if there is one, in f16.

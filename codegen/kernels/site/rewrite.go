@@ -12,6 +12,13 @@ type Rewrite struct {
 	Round   string
 	Readers []*ir.Op
 	Units   int
+	// Pack has the layouts in which op pack12 is to leave what Readers read and fixed12 rounds now, for as many
+	// rows as Columns at a time.
+	Pack    string
+	Columns int
+	// Each is the elements of a part of a row. A dispatch behind that of Readers adds up products of parts, and does
+	// what the group does with results.
+	Each int
 	// Workspace is the number of sums of a row, f32, that the workgroups of a split-K product leave for each other.
 	// Tiling describes the product then. Rows is the rows of x of the group, if the family says so. Only one of several
 	// such rewrites can be applied.

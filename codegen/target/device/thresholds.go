@@ -11,6 +11,8 @@ type Thresholds struct {
 	WgmmaRows int
 	// FixedRows is the least number of rows of x for which gemm_fixed is considered, not gemv.
 	FixedRows int
+	// Parts is the most bytes of products of parts of rows that gemm_wide leaves for a dispatch behind it.
+	Parts int
 	// StagedTiles is the most tiles of weights in the staging buffer of gemm_fixed.
 	StagedTiles int
 	// Room is what attention leaves registers for.

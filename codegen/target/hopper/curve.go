@@ -129,14 +129,21 @@ func wgmmaSeconds(t *device.Tiling, rows, units int) float64 {
 }
 
 // wideTurns has, by shape of a workgroup of gemm_wide, the microseconds of a turn whose blocks have 8 products, those
-// of 8 more, and what comes besides the turns. They were measured with q4_k and q6_k (docs/lab/batched-decoding.md).
+// of 8 more, and what comes besides the turns. They were measured with q4_k and q6_k where others add up parts, else
+// with q8_0 and output heads of q6_k (docs/lab/batched-decoding.md).
 var wideTurns = map[string]struct{ turn, finer, besides float64 }{
-	"columns=64 groups=8":  {8.5, 3, 12},
+	"parts columns=64 groups=8":  {6.8, 3.2, 3.6},
+	"parts columns=32 groups=16": {8.2, 4, 3.4},
+	"parts columns=32 groups=8":  {6, 1.5, 2.4},
+	"parts columns=16 groups=16": {6.6, 3, 2.2},
+	"parts columns=16 groups=8":  {5.4, 1.3, 1.8},
+
+	"columns=64 groups=8":  {7.8, 3.2, 9.5},
 	"columns=32 groups=16": {10.2, 3.5, 9.3},
-	"columns=32 groups=12": {7.5, 3.5, 9.5}, // of q8_0, as the next of 12
-	"columns=32 groups=8":  {7.1, 1.5, 6},
+	"columns=32 groups=12": {7.5, 3.5, 9.5},
+	"columns=32 groups=8":  {7.1, 1.5, 5},
 	"columns=16 groups=16": {8.4, 3, 6.2},
-	"columns=16 groups=12": {7, 3, 6.2},
+	"columns=16 groups=12": {7, 3, 8},
 	"columns=16 groups=8":  {6, 1.3, 4.5},
 }
 

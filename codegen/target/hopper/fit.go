@@ -30,6 +30,9 @@ var paces = map[string]device.Pace{
 	"expert_sort":  {Once: 3.6e-6},
 	"router":       {Once: 1.5e-6},
 	"expert_weigh": {Once: 1.3e-6},
+	// Parts of a few megabytes come from the L2 cache, those of an output head from memory.
+	"add_parts": {Once: 0.8e-6, Share: 1.15},
+	"pack12":    {Once: 0.7e-6},
 	// States are copied ahead, behind the convolution and norms of a row.
 	"delta":       {Once: 4e-6, Share: 0.95},
 	"delta_chunk": {Once: 3e-6},
