@@ -17,7 +17,7 @@ const (
 	joinGain = 2
 	// joinLoss is how many times as long as in a step of its own a prompt takes at most in steps of decoding that
 	// nobody else is in.
-	joinLoss = 1.65
+	joinLoss = 1.8
 )
 
 // setJoins sets how many tokens that are left of a prompt are read in rounds: those that would have a step of decoding
