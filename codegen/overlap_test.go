@@ -1,6 +1,7 @@
 package codegen_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/zincc-dev/zincc/ir/frontend"
 	"github.com/zincc-dev/zincc/plans"
 	"github.com/zincc-dev/zincc/plans/audit"
+	"github.com/zincc-dev/zincc/plans/tuning"
 )
 
 // TestPatience compiles a model whose attention and delta rule load more than constants before they wait: the
@@ -76,6 +78,43 @@ func TestPatience(t *testing.T) {
 	}
 	if early["deltanet"] < 3*copies || early["attention"] < copies || copies == 0 {
 		t.Errorf("early loads %v in %d copies", early, copies)
+	}
+}
+
+// TestPrefetchesStay compiles a model whose first attention is projected beside what its layers have of the embedding.
+// Queues change the order of the two. Calls prefetch what stood behind them when their kernels were chosen, and the
+// program says it.
+func TestPrefetchesStay(t *testing.T) {
+	shape := published(t, "gemma4-e4b")
+	shape.Layers, shape.Quant = 4, "Q6_K"
+	f := headerOf(t, shape)
+	on, err := target.Lookup("sm_90-cuda")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := target.Tuned(on)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := codegen.Import(f, frontend.Options{KV: ir.F16, Ctx: 1024, MaxRows: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := codegen.Compile(t.Context(), codegen.Source{Model: f, Program: p}, codegen.Options{Target: on, Choice: codegen.Choice{Tuned: tuning.NewTable(rows)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups := r.Plan.Program.Func("decode/1").Groups
+	at := slices.IndexFunc(groups, func(g *ir.Group) bool { return g.Name == "blk.0.attn_q+attn_k+attn_v" })
+	args := groups[at].Call.Args
+	if ahead, next := args[len(args)-1].Name, groups[at+1].Name; ahead != "blk.0.attn_output.weight" || next != "per_layer_model_proj" {
+		t.Errorf("%s prefetches %s, before %s", groups[at].Name, ahead, next)
+	}
+	if r.Plan.Program, err = ir.Parse(ir.Print(r.Plan.Program)); err != nil {
+		t.Fatal(err)
+	}
+	if problems, err := codegen.CheckReproduced(t.Context(), r.Plan); err != nil || len(problems) > 0 {
+		t.Error(problems, err)
 	}
 }
 

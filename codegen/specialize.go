@@ -49,14 +49,17 @@ func specialize(fn *kernel.Func, c *kernels.Candidate, t *target.Target) (*speci
 }
 
 // moduleKey tells modules of one backend apart: by kernel and, where the code has the values of constants, by these,
-// the subgroup size, and form and overlap.
+// the subgroup size, form and overlap, and whether weights are evicted first: types of prefetched ones count, too.
 func (b *backend) moduleKey(m made) string {
 	if b.open {
 		return m.Kernel
 	}
 	key := pipelineKey(m) + overlapKey(m.call)
-	if m.Form.Room > 0 {
-		key += fmt.Sprint(" room ", m.Form.Room)
+	if room := m.RoomFor(); room > 0 {
+		key += fmt.Sprint(" room ", room)
+	}
+	if evictsFirst(m) {
+		key += " evict first"
 	}
 	if len(m.Prefetches) > 0 {
 		key += fmt.Sprint(" grid ", m.Grid)

@@ -34,8 +34,8 @@ func sameRoom(lanes, room int) bool {
 // ahead is the bytes of a later dispatch's weights that are prefetched at a time.
 const ahead = 4 << 20
 
-// withForms adds the forms of the candidates.
-func withForms(s *Site, list []Candidate) []Candidate {
+// withForms adds the forms of the candidates, which prefetch the weights that next returns.
+func withForms(s *Site, list []Candidate, next prefetched) []Candidate {
 	if !s.Target.Overlaps() || s.Func.Class != ir.ExactStep {
 		return list
 	}
@@ -53,14 +53,14 @@ func withForms(s *Site, list []Candidate) []Candidate {
 		}
 	}
 	for _, c := range list {
-		all = append(all, prefetching(s, c, true, false))
+		all = append(all, prefetching(s, c, next(s, &c), true, false))
 	}
 	for _, c := range list {
 		if c.Family != prefetchesNext || s.Func.Rows > 1 {
 			continue
 		}
 		for _, before := range []bool{false, true} {
-			if c := prefetching(s, c, before, true); slices.ContainsFunc(c.Prefetches, func(p site.Prefetch) bool { return p.After }) {
+			if c := prefetching(s, c, next(s, &c), before, true); slices.ContainsFunc(c.Prefetches, func(p site.Prefetch) bool { return p.After }) {
 				all = append(all, c)
 			}
 		}
@@ -78,12 +78,10 @@ func projects(g *ir.Group) bool {
 }
 
 // prefetching returns c as it prefetches the next weights: before it waits, behind its own, or at both places, the next
-// bytes at the second. Weights of less than half of ahead do not count. Each unit's part of them has the same share.
-// Behind the last weights c prefetches nothing.
-func prefetching(s *Site, c Candidate, before, after bool) Candidate {
+// bytes at the second. Each unit's part of them has the same share. Behind the last weights c prefetches nothing.
+func prefetching(s *Site, c Candidate, next []sizedWeight, before, after bool) Candidate {
 	const line = 128
-	next, total := nextWeights(s, ahead/2)
-	share := min(1, ahead/float64(total))
+	share := min(1, ahead/float64(sizeOf(next)))
 	var all []site.Prefetch
 	argument := len(c.Operands)
 	for _, w := range next {
@@ -118,22 +116,52 @@ type sizedWeight struct {
 	bytes int64
 }
 
-// nextWeights returns the weights of projections that the first dispatch behind s reads of those that
-// read at least so many bytes, and their bytes. Which experts are read is not known ahead.
-func nextWeights(s *Site, least int64) (list []sizedWeight, total int64) {
+func sizeOf(list []sizedWeight) (n int64) {
+	for _, w := range list {
+		n += w.bytes
+	}
+	return n
+}
+
+// prefetched returns the weights that a candidate of s prefetches in those of its forms that do.
+type prefetched func(s *Site, c *Candidate) []sizedWeight
+
+// nextWeights are those of the first dispatch behind s that reads half of ahead or more.
+func nextWeights(s *Site, _ *Candidate) []sizedWeight {
 	for _, g := range s.Func.Groups[slices.Index(s.Func.Groups, s.Group)+1:] {
-		list, total = nil, 0
-		for _, op := range g.Ops {
-			if op.Kind.Name != "linear" {
-				continue
-			}
-			if l, err := weight.LayoutOf(op.Args[1]); err == nil {
-				list, total = append(list, sizedWeight{op.Args[1], l.Bytes}), total+l.Bytes
-			}
-		}
-		if total >= least {
-			return list, total
+		if list := weightsOf(g); sizeOf(list) >= ahead/2 {
+			return list
 		}
 	}
-	return nil, 0
+	return nil
+}
+
+// argumentsOf are the weights of the dispatch whose weights the call passes behind its operands. Another may stand
+// behind the site by now: dispatches of a stage change places when they get their queues.
+func argumentsOf(call *ir.Call) prefetched {
+	return func(s *Site, c *Candidate) []sizedWeight {
+		if len(call.Args) <= len(c.Operands) {
+			return nil
+		}
+		first, at := call.Args[len(c.Operands)], slices.Index(s.Func.Groups, s.Group)
+		for _, g := range slices.Concat(s.Func.Groups[at+1:], s.Func.Groups[:at]) {
+			if list := weightsOf(g); slices.ContainsFunc(list, func(w sizedWeight) bool { return w.value == first }) {
+				return list
+			}
+		}
+		return nil
+	}
+}
+
+// weightsOf are the weights of a group's projections. Which experts are read is not known ahead.
+func weightsOf(g *ir.Group) (list []sizedWeight) {
+	for _, op := range g.Ops {
+		if op.Kind.Name != "linear" {
+			continue
+		}
+		if l, err := weight.LayoutOf(op.Args[1]); err == nil {
+			list = append(list, sizedWeight{op.Args[1], l.Bytes})
+		}
+	}
+	return list
 }

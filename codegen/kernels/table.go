@@ -192,7 +192,9 @@ func Wants(s *Site) []Rewrite {
 // rows of a step as one sequence where they may belong to several, and those that read from memory what the group
 // itself makes. If the target leaves the subgroup size open, it offers candidates of few rows for each size, the
 // target's own first.
-func Candidates(s *Site, of ...string) []Candidate {
+func Candidates(s *Site, of ...string) []Candidate { return candidates(s, nextWeights, of...) }
+
+func candidates(s *Site, next prefetched, of ...string) []Candidate {
 	var all []Candidate
 	for _, wave := range s.Waves() {
 		on := *s.Target
@@ -223,7 +225,7 @@ func Candidates(s *Site, of ...string) []Candidate {
 			}
 		}
 	}
-	return withForms(s, all)
+	return withForms(s, all, next)
 }
 
 // sumsOf names what the bits of a row depend on: where rows are exact the order, else what the family says besides.
@@ -258,11 +260,11 @@ func FollowParts(t *target.Target, p *ir.Program) bool {
 	})
 }
 
-// Find returns the candidate of s that the call names, in its form, or nil. Names are unique at a site
-// (TestCandidatesHaveNames), and the first word of a kernel's name is its family.
+// Find returns the candidate of s that the call names, in its form and with what it prefetches, or nil. Names are
+// unique at a site (TestCandidatesHaveNames), and the first word of a kernel's name is its family.
 func Find(s *Site, call *ir.Call) *Candidate {
 	family, _, _ := strings.Cut(call.Kernel, " ")
-	all := Candidates(s, family)
+	all := candidates(s, argumentsOf(call), family)
 	if i := slices.IndexFunc(all, func(c Candidate) bool { return c.Base() == call.Candidate && c.Form == call.Form }); i >= 0 {
 		return &all[i]
 	}
