@@ -185,8 +185,7 @@ func (r *wanted) workspace(g *ir.Group, w kernels.Rewrite) error {
 		return nil
 	}
 	x := g.Ops[0].Args[0]
-	switch g.Ops[0].Kind.Name {
-	case "untile", "unpack12": // x has a row for each of the step then
+	if g.Ops[0].Kind.Name == "untile" { // x has a row for each of the step then
 		x = g.Ops[0].Result
 	}
 	op, err := r.b.Make("workspace", ir.Attrs{{Name: "width", Value: int64(w.Workspace)}}, x)

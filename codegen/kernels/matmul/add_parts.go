@@ -73,7 +73,7 @@ func (k addParts) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder
 		l := newBlockLane(b, bound, k.columns)
 		var rstd *kernel.Value
 		if k.squares != nil {
-			v := a.scaleOf(b, l.row)
+			v := a.rowScale(b, l.row)
 			rstd = &v
 		}
 		a.each(b, b.WorkgroupID(0), func(p *projectArgs, at kernel.Value) {
@@ -85,8 +85,8 @@ func (k addParts) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder
 	}
 }
 
-// scaleOf is the norm's scale of a row.
-func (a *linearArgs) scaleOf(b *kernel.Builder, row kernel.Value) kernel.Value {
+// rowScale is the norm's scale of a row.
+func (a *linearArgs) rowScale(b *kernel.Builder, row kernel.Value) kernel.Value {
 	var squares []kernel.Value
 	n := a.group.k / ir.SquaresEach
 	for i := range n {

@@ -15,7 +15,7 @@ import (
 // gemmWide computes what gemmFixed does for 16 to 64 rows of x at once, so that weights are taken apart once for all
 // of them. Each subgroup has 16 outputs, whose codes its lanes make; four subgroups multiply them together with x,
 // which is in shared memory (wgmma). A workgroup has a part of x, a chunk of blocks that op pack12 has rounded, and
-// goes through tiles of outputs. The dispatch behind adds parts.
+// goes through tiles of outputs. The dispatch behind adds parts, or one dispatch does all: see roundOwn, alone.
 type gemmWide struct {
 	gemmFixed
 	shape wideShape
@@ -97,7 +97,7 @@ func wideOf(g *linearGroup, t *target.Target) (best *gemmWide) {
 			continue
 		}
 		s := fixedTile{groups: shape.groups, splits: site.CeilDiv(g.k/fixedBlock, fixedChunk), room: shape.groups * fragment.Lanes, wide: shape.columns}
-		most := max(len(g.projects), t.Units/(s.splits*g.rows/shape.columns)) // at once: each has x to round
+		most := max(len(g.projects), t.Units/(s.splits*g.rows/shape.columns)) // at once: each brings its x
 		for tiles := together; ; tiles += together {
 			s.series = nil
 			for _, p := range g.projects { // those of finer scales have more products

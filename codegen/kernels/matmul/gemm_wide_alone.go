@@ -45,7 +45,7 @@ func (t *wideTiles) alone(turns, own kernel.Value) {
 			t.compute(i, b.Select(b.Lt(next, to), next, after))
 			at := r.tileLeft(r.split.index, t.tileOf(i))
 			for j := range r.matrices() {
-				r.split.partial.Store(b.Add(at, j*fragment.Lanes), b.Vec(t.take4(j)...))
+				r.split.partial.Store(b.Add(at, j*fragment.Lanes), b.Vec(operands(t.take4(j))...))
 			}
 		})
 		counter := b.Mul(r.split.counter(b, r.gemmFixed), parts)
@@ -203,7 +203,7 @@ func (r *wideTask) tileLeft(chunk, tile kernel.Value) kernel.Value {
 }
 
 // take4 is take of a matrix.
-func (t *wideTiles) take4(j int) (list []kernel.Operand) {
+func (t *wideTiles) take4(j int) (list []kernel.Value) {
 	for _, v := range t.sums[4*j : 4*j+4] {
 		list = append(list, v.Get())
 		v.Set(minusZero)

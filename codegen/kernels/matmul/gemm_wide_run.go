@@ -119,9 +119,8 @@ func (t *wideTiles) colOf(turn kernel.Value) kernel.Value {
 
 // take returns the sums of the tile, and clears them.
 func (t *wideTiles) take() (list []kernel.Value) {
-	for _, v := range t.sums {
-		list = append(list, v.Get())
-		v.Set(minusZero)
+	for j := range t.matrices() {
+		list = append(list, t.take4(j)...)
 	}
 	return list
 }

@@ -19,7 +19,11 @@ func Pack12Candidates(s *site.Site, op *ir.Op) []site.Candidate {
 	if k == nil {
 		return nil
 	}
-	c := site.Candidate{Kernel: fmt.Sprintf("%s columns=%d", k.key(), k.columns) + rows.Key(), Grid: [3]int{k.k / fixedBlock, k.columns / fixedColumns, k.tiles}, Cover: k.covers()}
+	c := site.Candidate{
+		Kernel: fmt.Sprintf("%s columns=%d", k.key(), k.columns) + rows.Key(),
+		Grid:   [3]int{k.k / fixedBlock, k.columns / fixedColumns, k.tiles},
+		Cover:  k.covers(),
+	}
 	return []site.Candidate{site.Implement(c, "pack12", func(s *site.Signature) func(b *kernel.Builder) {
 		extent, x := rows.Declare(s), s.Read("x", op.Args[0])
 		a := k.declare(s)
@@ -32,7 +36,7 @@ func Pack12Candidates(s *site.Site, op *ir.Op) []site.Candidate {
 	})}
 }
 
-// covers says what workgroups write: those of a block of eight rows: axis 0 has blocks, 1 and 2 have rows.
+// covers says what workgroups write. Each has a block of eight rows: axis 0 has blocks, 1 and 2 have rows.
 func (k *packing) covers() []plans.Cover {
 	blocks := k.k / fixedBlock
 	list := []plans.Cover{{Arg: "packed", Dims: []int{len(k.lanes), k.tiles, blocks, packedVecs, k.columns, 4},

@@ -43,7 +43,7 @@ type blockLane struct {
 	there kernel.Value // whether the step has that row
 }
 
-// newBlockLane finds the lane's row of so many: axis 2 has them by columns, axis 1 these by eight.
+// newBlockLane finds the lane's row of so many: axis 2 of the grid has them by columns, axis 1 these by eight.
 func newBlockLane(b *kernel.Builder, rows kernel.Value, columns int) blockLane {
 	group := b.Add(b.Mul(b.WorkgroupID(2), columns/fixedColumns), b.WorkgroupID(1))
 	row := b.Add(b.Mul(group, fixedColumns), b.Div(b.LocalID(), blockLanes))
@@ -122,8 +122,8 @@ func (k *packing) key() string {
 // packArgs are its arguments and constants in a kernel.
 type packArgs struct {
 	*packing
-	gain, y, sums        *kernel.Buffer
-	width, columnsOf, by kernel.Value
+	gain, y, sums  *kernel.Buffer
+	width, tilesOf kernel.Value
 }
 
 func (k *packing) declare(s *site.Signature) *packArgs {
@@ -135,8 +135,7 @@ func (k *packing) declare(s *site.Signature) *packArgs {
 	if k.squares != nil {
 		a.sums = s.Write("squares", k.squares.Result)
 	}
-	a.width, a.columnsOf = s.U32("width", k.k, 4096, "elements of a row"), s.U32("columns", k.columns, mostWide, "rows that lie together")
-	a.by = s.U32("tiles", k.tiles, 1, "how many times as many rows there are")
+	a.width, a.tilesOf = s.U32("width", k.k, 4096, "elements of a row"), s.U32("tiles", k.tiles, 1, "how many times as many rows as lie together")
 	return a
 }
 
@@ -164,11 +163,11 @@ func (a *packArgs) pack(l blockLane, at kernel.Value, x [blockVecs]kernel.Value)
 	}
 	scale := b.Bitcast(kernel.U32, b.Mul(most, 1.0/weight.FixedMost))
 	for i, lanes := range a.lanes {
-		tile := b.Add(b.Div(l.row, a.columnsOf), b.Mul(a.by, i))
-		first := b.Mul(b.Add(b.Mul(tile, b.Div(a.width, fixedBlock)), at), b.Mul(a.columnsOf, packedVecs))
-		column := b.Mod(l.row, a.columnsOf)
+		tile := b.Add(b.Div(l.row, a.columns), b.Mul(a.tilesOf, i))
+		first := b.Mul(b.Add(b.Mul(tile, b.Div(a.width, fixedBlock)), at), a.columns*packedVecs)
+		column := b.Mod(l.row, a.columns)
 		put := func(vec, column, word kernel.Value, v kernel.Value) {
-			a.y.Store(b.Add(b.Mul(b.Add(first, b.Mul(vec, a.columnsOf), column), 4), word), v)
+			a.y.Store(b.Add(b.Mul(b.Add(first, b.Mul(vec, a.columns), column), 4), word), v)
 		}
 		l.putCodes(x, lanes, func(vec, word, v kernel.Value) { put(vec, column, word, v) })
 		l.putTotals(x, lanes, func(vec, word, v kernel.Value) { put(vec, column, word, v) })

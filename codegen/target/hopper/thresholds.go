@@ -29,7 +29,7 @@ var (
 		// For 48, 128 and 256 rows of the 8B behind 300 positions attention_coop takes 11, 15 and 21 us,
 		// attention_wgmma 15, 16 and 17; behind 40,000 205, 398 and 786, and 103, 192 and 371.
 		WgmmaRows: 128,
-		// Heads of 64 rows gain, the 8B's (156 MB) 454 to 443 us, the 35B's (127 MB) 385 to 372. More was not measured.
+		// Heads of 64 rows gain, the 8B's (156 MB) 454 to 439 us, the 35B's (127 MB) 385 to 372. More was not measured.
 		Parts: 200e6,
 		// Only staging buffers of 2 to 4 were measured (docs/lab/batched-decoding.md).
 		StagedTiles: 4,
