@@ -79,7 +79,7 @@ func TestLikeliest(t *testing.T) {
 	})
 }
 
-// likeliest is the definition: the largest logit of those that may be chosen, the first of equal ones.
+// likeliest is the definition: the largest logit of those that may be chosen, -0 below 0, the first of equal ones.
 func likeliest(logits []float32, forbidden []int32, gate Allowed) (best int32, ok bool) {
 	banned := map[int32]bool{}
 	for _, id := range forbidden {
@@ -90,7 +90,7 @@ func likeliest(logits []float32, forbidden []int32, gate Allowed) (best int32, o
 		if banned[id] || gate != nil && !gate.Allows(id) || math.IsInf(float64(l), -1) {
 			continue
 		}
-		if !ok || l > logits[best] {
+		if !ok || l > logits[best] || l == logits[best] && math.Signbit(float64(logits[best])) && !math.Signbit(float64(l)) {
 			best, ok = id, true
 		}
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // candidate is a token with its logit, packed so that ascending candidates have descending
-// logits, equal ones ascending ids.
+// logits, equal ones ascending ids. -0 is below 0, as in op candidates.
 type candidate uint64
 
 func pack(id int32, logit float32) candidate {
