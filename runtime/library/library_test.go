@@ -23,7 +23,7 @@ func TestParseRef(t *testing.T) {
 		"qwen3":                          "qwen3:latest",
 		"qwen3:8b":                       "qwen3:8b",
 		"ollama.com/library/qwen3:8b":    "qwen3:8b",
-		"ollama.com/me/own":              "me/own:latest",
+		"ollama.com/me/own":              "ollama.com/me/own:latest",
 		"https://x.example/a/m.gguf":     "https://x.example/a/m.gguf",
 		"http://127.0.0.1:1/m.gguf":      "http://127.0.0.1:1/m.gguf",
 		"acme/Tiny":                      "!say hf.co/acme/Tiny or ollama.com/acme/Tiny",

@@ -150,7 +150,10 @@ func (r Ref) String() string {
 		}
 		return s
 	case Registry:
-		return strings.TrimPrefix(r.Repo, "library/") + ":" + r.Tag
+		if name, ok := strings.CutPrefix(r.Repo, "library/"); ok {
+			return name + ":" + r.Tag
+		}
+		return "ollama.com/" + r.Repo + ":" + r.Tag
 	}
 	return r.URL
 }
