@@ -73,38 +73,47 @@ func answers(t *testing.T, plan *plans.Plan, exec runtime.Executor, requests, to
 	defer e.Close()
 	texts := []string{"// path: sort/search.go\npackage sort\n", "func Reverse(s string) string {", "package strings\n\n"}
 	all := make([][]int32, requests)
-	// The first step waits for three to be there, which need more pages than the pool has, however slowly they come.
-	first := sync.OnceFunc(func() {
-		for began := time.Now(); together > 1 && e.Stats().Waiting < 2 && time.Since(began) < time.Minute; {
-			time.Sleep(time.Millisecond)
-		}
-	})
 	var group errgroup.Group
 	group.SetLimit(together)
+	if together > 1 { // all are there before one begins: as many begin as there are pages
+		group.SetLimit(together + 1)
+		held := make(chan struct{})
+		hold := sync.OnceFunc(func() {
+			close(held)
+			for began := time.Now(); e.Stats().Waiting < together && time.Since(began) < time.Minute; {
+				time.Sleep(time.Millisecond)
+			}
+		})
+		r := engine.Request{Prompt: tok.Encode("type", text.EncodeOptions{AddSpecial: true}), Max: 1, Reading: func(int) { hold() }}
+		group.Go(func() error { return generate(t, e, r, func(int32) {}) })
+		<-held
+	}
 	for i := range all {
 		prompt := tok.Encode(texts[i%3]+strings.Repeat("// x\n", i/3), text.EncodeOptions{AddSpecial: true})
 		r := engine.Request{Prompt: prompt, Max: 66 - len(prompt), TopLogprobs: -1, IgnoreEOG: true}
-		r.Reading = func(int) { first() }
 		if i%2 > 0 {
 			r.Sampling = sample.Neutral()
 			r.Sampling.Seed, r.Sampling.Repeat = uint64(i), 1.1
 		}
-		group.Go(func() error {
-			for ev, err := range e.Generate(t.Context(), r) {
-				if err != nil {
-					return err
-				}
-				for _, token := range ev.Tokens {
-					all[i] = append(all[i], token.ID)
-				}
-			}
-			return nil
-		})
+		group.Go(func() error { return generate(t, e, r, func(id int32) { all[i] = append(all[i], id) }) })
 	}
 	if err := group.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	return all, e.Stats().Preempted
+}
+
+// generate has the tokens of a request's answer taken.
+func generate(t *testing.T, e *engine.Engine, r engine.Request, take func(id int32)) error {
+	for ev, err := range e.Generate(t.Context(), r) {
+		if err != nil {
+			return err
+		}
+		for _, token := range ev.Tokens {
+			take(token.ID)
+		}
+	}
+	return nil
 }
 
 // openedOn is a plan of a model of testdata, and its executor.
