@@ -119,22 +119,14 @@ func (t *Template) Render(ctx context.Context, c Conversation) ([]text.Span, err
 // asks is the variable by which templates know whether the text is to ask for an answer.
 const asks = "add_generation_prompt"
 
-// RenderTurn is Render of a conversation that asks for an answer, and Begun of the same.
+// RenderTurn is Render of a conversation that asks for an answer, and Begun of the same where one render is enough for
+// both; else begun is nil.
 func (t *Template) RenderTurn(ctx context.Context, c Conversation) (spans, begun []text.Span, err error) {
 	c.Generate = true
 	if _, given := c.Kwargs[asks]; given {
 		spans, err = t.Render(ctx, c)
-	} else {
-		spans, begun, err = t.renderBoth(ctx, c)
+		return spans, nil, err
 	}
-	if err == nil && begun == nil {
-		begun = t.Begun(ctx, c)
-	}
-	return spans, begun, err
-}
-
-// renderBoth is RenderTurn where one render is enough; else begun is nil.
-func (t *Template) renderBoth(ctx context.Context, c Conversation) (spans, begun []text.Span, err error) {
 	c.Messages = t.fold(c.Messages)
 	vars, err := t.context(c, t.dialect)
 	if err != nil {
@@ -143,7 +135,7 @@ func (t *Template) renderBoth(ctx context.Context, c Conversation) (spans, begun
 	if c.Now.IsZero() {
 		c.Now = time.Now()
 	}
-	spans, begun, err = t.jinja.RenderBoth(ctx, asks, vars, c.Now, nil)
+	spans, begun, err = t.jinja.RenderBoth(ctx, asks, vars, c.Now)
 	if err != nil {
 		return nil, nil, fmt.Errorf("chat template: %w", err)
 	}

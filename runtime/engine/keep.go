@@ -99,7 +99,8 @@ func newKept(o Options, plan *plans.Plan, exec runtime.Executor, p *prompts) *ke
 func (k *kept) names(p *prompts, owner string, prompt []int32) []string {
 	sum := sha256.Sum256(append(k.root[:], owner...))
 	shared := p.cutsIn(0, p.shared(len(prompt)))
-	names, b := slices.Grow([]string(nil), len(shared)), []byte(nil) // nil if there is none
+	names := slices.Grow([]string(nil), len(shared)) // nil if there is none
+	var b []byte
 	for i := range shared {
 		b = append(b[:0], sum[:]...)
 		for _, t := range prompt[p.cuts[i]:p.cuts[i+1]] {

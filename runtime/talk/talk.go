@@ -137,11 +137,14 @@ func (m *Model) Fits(bytes int) error {
 // Turn makes the request that answers a conversation. Errors are those of Render and Fits, a CallError, a FormatError
 // or a StrictError.
 func (m *Model) Turn(ctx context.Context, c chat.Conversation, o Options) (*Turn, error) {
-	render := m.renderTurn
+	var spans, begun []text.Span
+	var err error
+	past := c
 	if o.Resume {
-		render = m.resume
+		spans, past, err = m.resume(ctx, c)
+	} else {
+		spans, begun, err = m.renderTurn(ctx, c)
 	}
-	spans, begun, err := render(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -153,6 +156,9 @@ func (m *Model) Turn(ctx context.Context, c chat.Conversation, o Options) (*Turn
 	prompt, err := m.Tokenizer.EncodeSpans(ctx, spans)
 	if err != nil {
 		return nil, err
+	}
+	if begun == nil {
+		begun = m.Template.Begun(ctx, past)
 	}
 	turn, err := m.before(ctx, begun, prompt)
 	if err != nil {
@@ -186,35 +192,35 @@ func (m *Model) Turn(ctx context.Context, c chat.Conversation, o Options) (*Turn
 	return t, nil
 }
 
-// resume is renderTurn of a conversation up to the end of what its last message says so far.
-func (m *Model) resume(ctx context.Context, c chat.Conversation) (spans, begun []text.Span, err error) {
+// resume renders a conversation up to the end of what its last message says so far. past is the conversation before
+// that message.
+func (m *Model) resume(ctx context.Context, c chat.Conversation) (spans []text.Span, past chat.Conversation, err error) {
 	n := len(c.Messages) - 1
 	if n < 0 || c.Messages[n].Role != "assistant" || len(c.Messages[n].Calls) > 0 {
-		return nil, nil, ErrNoBeginning
+		return nil, past, ErrNoBeginning
 	}
 	mark := rand.Text() // no text has it
-	past := c
+	past = c
 	past.Messages = c.Messages[:n]
 	c.Messages = slices.Clone(c.Messages)
 	last := &c.Messages[n]
 	last.Content, last.Parts = last.Text()+mark, nil
 	c.Generate = false
 	if spans, err = m.Render(ctx, c); err != nil {
-		return nil, nil, err
+		return nil, past, err
 	}
-	begun = m.Template.Begun(ctx, past)
 	end := strings.LastIndex(chat.Text(spans), mark)
 	if end < 0 {
-		return nil, nil, &TemplateError{errors.New("the chat template does not write the last message as it is, so that it cannot be continued")}
+		return nil, past, &TemplateError{errors.New("the chat template does not write the last message as it is, so that it cannot be continued")}
 	}
 	for i := range spans {
 		if len(spans[i].Text) >= end {
 			spans[i].Text = spans[i].Text[:end]
-			return spans[:i+1], begun, nil
+			return spans[:i+1], past, nil
 		}
 		end -= len(spans[i].Text)
 	}
-	return spans, begun, nil
+	return spans, past, nil
 }
 
 // opening is what an answer begins with that calls one of the tools.
@@ -249,7 +255,7 @@ func (t *Turn) Parser() *chat.Parser {
 	return p
 }
 
-// renderTurn returns what the model reads of a conversation, and what the next turn begins with.
+// renderTurn is RenderTurn of the template, for a conversation that the model takes.
 func (m *Model) renderTurn(ctx context.Context, c chat.Conversation) (spans, begun []text.Span, err error) {
 	if err := m.takes(c); err != nil {
 		return nil, nil, err

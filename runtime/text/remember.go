@@ -12,7 +12,7 @@ import (
 // Remember returns a context with which tokenizers remember the tokens of texts, each of those between two special
 // tokens: a conversation comes again with a little more behind it, and most of its messages were encoded before. Of a
 // text that begins as a longer one did, such as a conversation whose template has no special tokens, only what is
-// behind that is encoded. How long encoding takes tells an owner nothing of what others have sent.
+// behind that is encoded. How long encoding takes tells an owner of others at most how much they have sent.
 func Remember(ctx context.Context, owner string) context.Context {
 	return context.WithValue(ctx, ownerKey{}, owner)
 }
@@ -93,12 +93,13 @@ func (m *memory) keep(of remembered, ids []int32, marks []mark) {
 	}
 }
 
-// drop takes a text with marks from those that begin as it does.
+// drop takes a text with marks from those that begin as it does. The key of the others is a part of one of them, for it
+// keeps the whole text in memory.
 func (m *memory) drop(last *recollection) {
 	b := last.beginning()
 	rest := slices.DeleteFunc(m.begins[b], func(r *recollection) bool { return r == last })
-	if m.begins[b] = rest; len(rest) == 0 {
-		delete(m.begins, b)
+	if delete(m.begins, b); len(rest) > 0 {
+		m.begins[rest[0].beginning()] = rest
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"pgregory.net/rapid"
 )
@@ -31,6 +32,31 @@ func TestRemember(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestForgets: a text that has gone is not kept by those that begin as it does.
+func TestForgets(t *testing.T) {
+	var m memory
+	keep := func(s string) remembered {
+		of := remembered{text: s}
+		m.keep(of, nil, []mark{{}})
+		return of
+	}
+	start := strings.Repeat("a", markEvery)
+	short := keep(start + "b")
+	long := keep(start + strings.Repeat("c", mostRemembered/2))
+	if _, known := m.find(nil, short); !known {
+		t.Fatal("the short text is not known")
+	}
+	keep(strings.Repeat("d", mostRemembered/2))
+	if _, known := m.find(nil, long); known || len(m.begins) != 2 {
+		t.Fatalf("the long text is known: %t; %d beginnings", known, len(m.begins))
+	}
+	for b, list := range m.begins {
+		if unsafe.StringData(b.text) != unsafe.StringData(list[0].text) {
+			t.Error("a beginning is a part of a text that has gone")
+		}
+	}
 }
 
 // TestRemembers holds what is remembered: texts that are not too short, of those who sent them, as many as there is

@@ -2,6 +2,7 @@ package text
 
 import (
 	"cmp"
+	"context"
 	"encoding/hex"
 	"slices"
 	"strings"
@@ -184,20 +185,23 @@ type fragment struct {
 }
 
 // partition cuts the special tokens out of s, the one with the longest text
-// first, wherever may says that the token can stand at that offset.
-func (t *Tokenizer) partition(s string, may func(tok *token, at int) bool) []fragment {
+// first, wherever may says that the token can stand at that offset. The error is that of ctx.
+func (t *Tokenizer) partition(ctx context.Context, s string, may func(tok *token, at int) bool) ([]fragment, error) {
 	if s == "" {
-		return nil
+		return nil, nil
 	}
 	frags, next := []fragment{{-1, s, 0}}, []fragment(nil)
-	for _, i := range t.finder.find(s) {
+	for _, i := range t.finder.find(s, func(i, at int) bool { return may(&t.tokens[t.special[i]], at) }) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		next = next[:0]
 		for _, f := range frags {
 			next = t.cut(next, f, t.special[i], may)
 		}
 		frags, next = next, frags
 	}
-	return frags
+	return frags, nil
 }
 
 // cut appends the parts of f around the occurrences of one special token.

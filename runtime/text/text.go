@@ -257,14 +257,17 @@ func (t *Tokenizer) EncodeContext(ctx context.Context, s string, o EncodeOptions
 
 // encode appends the tokens of s, with special ones where may allows them.
 func (t *Tokenizer) encode(ctx context.Context, ids []int32, s string, may func(tok *token, at int) bool) ([]int32, error) {
+	frags, err := t.partition(ctx, s, may)
+	if err != nil {
+		return nil, err
+	}
 	first := true
-	for _, f := range t.partition(s, may) {
+	for _, f := range frags {
 		if f.id >= 0 {
 			ids = append(ids, f.id)
 			first = true
 			continue
 		}
-		var err error
 		if ids, err = t.encodeText(ctx, ids, f.text, first); err != nil {
 			return nil, err
 		}

@@ -9,16 +9,15 @@ import (
 
 // RenderBoth is Render with a variable that is true, and with one that is false. Most templates ask for it at their end
 // alone, whether to write some more. Then one render is enough. Of others without is nil: they take a second one.
-func (t *Template) RenderBoth(ctx context.Context, variable string, vars *Dict, now time.Time, b *Budget) (spans, without []text.Span, err error) {
+func (t *Template) RenderBoth(ctx context.Context, variable string, vars *Dict, now time.Time) (spans, without []text.Span, err error) {
 	defer t.recover(&err)
 	vars.Set(variable, true)
 	end, asks := t.ending(variable)
 	known := 0 // bytes before the ending
-	out := t.render(ctx, vars, now, b, func(st *state) {
-		c := st.run(t.body[:end])
-		if known = len(st.out.b); c == goOn {
-			st.run(t.body[end:])
-		}
+	out := t.render(ctx, vars, now, nil, func(st *state) {
+		st.run(t.body[:end])
+		known = len(st.out.b)
+		st.run(t.body[end:])
 	})
 	if !asks {
 		return out.spans(), nil, nil
