@@ -276,7 +276,7 @@ var mutants = []mutant{
 		"			m.drop(last)\n", "", "runtime/text", "TestRememberConversations"},
 	{"a text that has gone is kept by those that begin as it does", "runtime/text/remember.go",
 		"m.begins[rest[0].beginning()] = rest", "m.begins[b] = rest", "runtime/text", "TestForgets"},
-	{"a word is looked for no more once it was found where it cannot stand", "runtime/text/finder.go",
+	{"a text has a word where it cannot stand", "runtime/text/finder.go",
 		"&& may(n, at) {", "{", "runtime/text", "TestFinder"},
 	{"a turn goes on between cuts though the next piece is kept", "runtime/engine/prefix.go",
 		"e.kept.Has(s.names[i])", "false", "runtime/engine", "TestKeptBehindCut"},
