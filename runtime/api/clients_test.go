@@ -412,19 +412,23 @@ func TestItems(t *testing.T) {
 }
 
 func TestStore(t *testing.T) {
-	s := newStore(2000)
+	of := func(key, id string) kept { return kept{key: key, items: []inputItem{{ID: id}}} }
+	s := newStore(1 << 20)
+	s.put(of("0", "old"))
+	each := s.used
+	s = newStore(4 * each)
 	for i := range 10 {
-		s.put(kept{key: fmt.Sprint(i), items: []inputItem{{ID: fmt.Sprint(i)}}, bytes: 244}) // 500 with the entry
+		s.put(of(fmt.Sprint(i), "old"))
 	}
-	s.put(kept{key: "9", items: []inputItem{{ID: "new"}}, bytes: 244})
-	s.put(kept{key: "large", bytes: 5000})
+	s.put(of("9", "new"))
+	s.put(of("large", strings.Repeat("x", 5*int(each))))
 	for i := range 10 {
 		k := s.get(fmt.Sprint(i))
 		if (k != nil) != (i >= 6) || i == 9 && k.items[0].ID != "new" {
 			t.Errorf("%d: %v", i, k)
 		}
 	}
-	if s.used != 2000 || s.order.Len() != 4 {
+	if s.used != 4*each || s.order.Len() != 4 {
 		t.Errorf("%d bytes, %d entries", s.used, s.order.Len())
 	}
 }

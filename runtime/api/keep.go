@@ -55,8 +55,12 @@ func (p *pool) expire(l *loaded) {
 		left = time.Until(l.used.Add(*l.keep))
 		l.closing = left <= 0
 	}
-	if idle && left > 0 {
-		time.AfterFunc(left, func() { p.expire(l) })
+	switch {
+	case !idle || left <= 0:
+	case l.expiry == nil:
+		l.expiry = time.AfterFunc(left, func() { p.expire(l) })
+	default:
+		l.expiry.Reset(left)
 	}
 	p.mu.Unlock()
 	if idle && left <= 0 {

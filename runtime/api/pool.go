@@ -54,6 +54,7 @@ type loaded struct {
 	users  int
 	used   time.Time
 	keep   *time.Duration // behind its last use; nil, or less than 0: until others need the memory
+	expiry *time.Timer    // looks whether that is over; nil before its first
 	// closing: it is on its way out of memory.
 	closing bool
 	// withdrawn: it is no longer served, and goes when nobody uses it.
@@ -188,6 +189,9 @@ func (p *pool) unload(l *loaded) error {
 	err := l.close()
 	p.mu.Lock()
 	delete(p.models, l.served)
+	if l.expiry != nil {
+		l.expiry.Stop()
+	}
 	p.mu.Unlock()
 	p.wake()
 	return err

@@ -130,7 +130,7 @@ func (q *responsesRequest) keeps() bool { return q.Store == nil || *q.Store }
 
 // keep keeps an answer behind the items that it answers.
 func (q *responsesRequest) keep(c *call, r *responseJSON, items []inputItem) {
-	k := kept{key: c.key(r.ID), bytes: c.size}
+	k := kept{key: c.key(r.ID)}
 	var err error
 	if k.reply, err = json.Marshal(r); err != nil {
 		return
@@ -144,14 +144,11 @@ func (q *responsesRequest) keep(c *call, r *responseJSON, items []inputItem) {
 		if decode(raw, &one, nil) != nil || itemKinds[one.Type].take == nil {
 			continue
 		}
-		k.bytes += int64(len(raw))
 		items = append(items, one)
 		k.own = append(k.own, c.key(one.ID))
-		c.s.store.put(kept{key: c.key(one.ID), items: []inputItem{one}, bytes: int64(len(raw))})
+		c.s.store.put(kept{key: c.key(one.ID), items: []inputItem{one}})
 	}
-	const itemBytes = 320
 	k.items = items
-	k.bytes += int64(len(k.reply)) + int64(len(items))*itemBytes
 	c.s.store.put(k)
 }
 

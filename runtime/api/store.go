@@ -3,6 +3,7 @@ package api
 import (
 	"container/list"
 	"encoding/json"
+	"reflect"
 	"sync"
 )
 
@@ -20,7 +21,7 @@ type kept struct {
 	items []inputItem
 	reply json.RawMessage // of a response: itself
 	own   []string        // of a response: the keys of its items
-	bytes int64
+	bytes int64           // of all that, also where others hold it, too
 }
 
 // storeBytes is what a server keeps.
@@ -30,9 +31,10 @@ func newStore(bytes int64) *store {
 	return &store{room: bytes, order: list.New(), byKey: map[string]*list.Element{}}
 }
 
-// put keeps an entry, whose items and reply take k.bytes.
+// put keeps an entry.
 func (s *store) put(k kept) {
-	k.bytes += 256 // of the entry itself
+	const entryBytes = 256
+	k.bytes = entryBytes + held(reflect.ValueOf(k))
 	if k.bytes > s.room {
 		return
 	}

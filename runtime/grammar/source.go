@@ -56,7 +56,7 @@ var makers = map[Kind]func(b *builder, s *Source) (machine.Item, error){
 	},
 }
 
-// Make returns the grammar of a source. Those that were made last are kept, until their states are too many. The error
+// Make returns the grammar of a source. Those that were made last are kept, until they take too much memory. The error
 // is that of the kind's function.
 func Make(s Source) (*Grammar, error) { return made.get(s) }
 
@@ -94,17 +94,23 @@ func (s *Source) make() (*Grammar, error) {
 	})
 }
 
-// What a cache keeps.
+// What a cache keeps: so many grammars, and bytes of all of them.
 const (
 	keptGrammars = 64
-	keptStates   = 1 << 17 // of all of them, of a kilobyte or two each
+	keptMemory   = 256 << 20
+)
+
+// A grammar takes so many bytes for each byte of its source, and for each state that its machine has built.
+const (
+	sourceBytes = 96
+	stateBytes  = 2 << 10
 )
 
 // made are the grammars that were made last.
-var made = cache{states: keptStates}
+var made = cache{bytes: keptMemory}
 
 type cache struct {
-	states  int64 // at most
+	bytes   int64 // at most
 	mu      sync.Mutex
 	entries map[[32]byte]*list.Element
 	order   list.List // the one that was asked for last in front
@@ -112,6 +118,7 @@ type cache struct {
 
 type entry struct {
 	key     [32]byte
+	source  int64 // bytes of its source
 	once    sync.Once
 	grammar atomic.Pointer[Grammar]
 	err     error
@@ -122,16 +129,19 @@ func (c *cache) get(s Source) (*Grammar, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := c.entry(sha256.Sum256(text))
+	e := c.entry(sha256.Sum256(text), int64(len(text)))
 	e.once.Do(func() {
 		g, err := s.make()
 		e.grammar.Store(g)
 		e.err = err
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.shrink()
 	})
 	return e.grammar.Load(), e.err
 }
 
-func (c *cache) entry(key [32]byte) *entry {
+func (c *cache) entry(key [32]byte, source int64) *entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.entries == nil {
@@ -142,7 +152,7 @@ func (c *cache) entry(key [32]byte) *entry {
 		c.order.MoveToFront(e)
 		return e.Value.(*entry)
 	}
-	e := &entry{key: key}
+	e := &entry{key: key, source: source}
 	c.entries[key] = c.order.PushFront(e)
 	if c.order.Len() > keptGrammars {
 		c.drop(c.order.Back())
@@ -150,14 +160,13 @@ func (c *cache) entry(key [32]byte) *entry {
 	return e
 }
 
-// shrink drops grammars whose states, with those of what was asked for later, are too many. Answers that have begun
-// keep theirs.
+// shrink drops grammars that, with what was asked for later, take too many bytes. Answers that have begun keep theirs.
 func (c *cache) shrink() {
 	total := int64(0)
 	for e := c.order.Front(); e != nil; {
 		next := e.Next()
 		if g := e.Value.(*entry).grammar.Load(); g != nil {
-			if total += g.machine.Built(); total > c.states {
+			if total += e.Value.(*entry).source*sourceBytes + g.machine.Built()*stateBytes; total > c.bytes {
 				c.drop(e)
 			}
 		}

@@ -2,12 +2,13 @@ package grammar
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
-// TestKept holds that grammars are kept, until they have too many states.
+// TestKept holds that grammars are kept, until their sources and states are too much.
 func TestKept(t *testing.T) {
-	c := cache{states: 2000}
+	c := cache{bytes: 2000 * stateBytes}
 	get := func(text string) *Grammar {
 		g, err := c.get(Source{Kind: JSONSchema, Text: text})
 		if err != nil {
@@ -23,11 +24,21 @@ func TestKept(t *testing.T) {
 	for i := range 1000 {
 		o.Check(fmt.Appendf(nil, "[%d", 1000000+7919*i))
 	}
-	if o.machine.Built() <= c.states {
+	if o.machine.Built() <= 2000 {
 		t.Fatalf("%d states", o.machine.Built())
 	}
 	if get(other) == o {
 		t.Error("a grammar with too many states is kept")
+	}
+	large := func(i int) string {
+		return fmt.Sprintf(`{"type":"string","title":"%d%s"}`, i, strings.Repeat("x", 9000))
+	}
+	first := get(large(0))
+	for i := range 8 {
+		get(large(i))
+	}
+	if c.order.Len() > 4 || get(large(0)) == first {
+		t.Errorf("%d grammars are kept, of large sources", c.order.Len())
 	}
 	if len(c.entries) != c.order.Len() {
 		t.Error("the list and the map differ")

@@ -11,6 +11,7 @@ package kvevents
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -202,7 +203,7 @@ func (p *Publisher) publish(f *Feed, events []event) {
 	p.kept, p.bytes = append(p.kept, k), p.bytes+len(payload)
 	for len(p.kept) > mostKept || p.bytes > mostBytes {
 		p.bytes -= len(p.kept[0].payload)
-		p.kept = p.kept[1:]
+		p.kept[0], p.kept = kept{}, p.kept[1:]
 	}
 	p.sent.Add(1)
 	m := message(k.topic, number(k.seq), payload)
@@ -343,17 +344,32 @@ func (p *Publisher) answer(c net.Conn) {
 		if command || len(parts) != 2 || len(parts[0]) != 0 || len(parts[1]) != 8 {
 			continue // no request
 		}
-		from := binary.BigEndian.Uint64(parts[1])
 		p.mu.Lock()
-		list := slices.DeleteFunc(slices.Clone(p.kept), func(k kept) bool { return k.seq < from })
+		from, end := binary.BigEndian.Uint64(parts[1]), p.seq
 		p.mu.Unlock()
-		for _, k := range list {
+		for from < end {
+			k, ok := p.keptFrom(from)
+			if !ok {
+				break
+			}
 			if z.send(message(nil, k.topic, number(k.seq), k.payload)) != nil {
 				return
 			}
+			from = k.seq + 1
 		}
 		if z.send(message(nil, nil, number(^uint64(0)), nil)) != nil {
 			return
 		}
 	}
+}
+
+// keptFrom is the first message from a number on that is kept still: a peer that reads slowly holds no more than one.
+func (p *Publisher) keptFrom(seq uint64) (kept, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i, _ := slices.BinarySearchFunc(p.kept, seq, func(k kept, seq uint64) int { return cmp.Compare(k.seq, seq) })
+	if i == len(p.kept) {
+		return kept{}, false
+	}
+	return p.kept[i], true
 }
