@@ -181,3 +181,18 @@ func TestNoDeadEndsAnywhere(t *testing.T) {
 	}
 	t.Logf("%d of %d schemas", taken, schemas)
 }
+
+// TestManyElements: an object that has names of its own choice, and some that it must have, follows one that it must
+// differ from, though few of the ways to go on come to an end soon.
+func TestManyElements(t *testing.T) {
+	const schema = `{"type":"array","items":{"type":"object","patternProperties":{"^a{0,2}$":{"const":{"a":1}}},"required":["é"],
+		"dependentRequired":{"a":["b"]}},"uniqueItems":true,"minItems":2}`
+	g, _, err := Schema([]byte(schema), SchemaOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := g.Match(fewTokens())
+	if text := `[{"é":null},{"`; !m.AcceptText(text) || m.Mask().Count() == 0 {
+		t.Errorf("%s leads nowhere: %v", text, m.Err())
+	}
+}

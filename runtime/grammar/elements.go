@@ -67,10 +67,8 @@ func (w *walker) compare(s *machine.State, ahead bool) *machine.State {
 		if l == nil || len(l.elements) < max(1, ways) {
 			return false
 		}
-		l = &level{elements: l.elements, begin: l.begin}
 		sub := walker{g: w.g, state: rest(), keys: w.keys.clone(), outer: w.outer + array + 1}
-		tries := 0
-		return !sub.another(l, &tries)
+		return !sub.another(&search{elements: l.elements, begin: l.begin, end: len(w.keys.text) + maxLonger})
 	}
 	if !ahead {
 		spent = nil
@@ -78,21 +76,31 @@ func (w *walker) compare(s *machine.State, ahead bool) *machine.State {
 	return w.g.machine.Compare(s, w.keys.behind, spent)
 }
 
-// maxAnother is how many bytes are tried to find an element that is equal to none before it.
-const maxAnother = 1 << 15
+// A search looks for an element that is equal to none before it. Where it has tried so many bytes, or so many behind
+// each other, there are many ways to go on, and one leads there.
+const (
+	maxAnother = 1 << 15
+	maxLonger  = 256
+)
 
-// another says whether the element of an array that has begun can become one that is equal to none before it. The state
-// is of the rest of that element.
-func (w *walker) another(l *level, tries *int) bool {
+type search struct {
+	elements   []string // before it
+	begin, end int      // of its text, at most
+	tries      int
+}
+
+// another says whether the element of an array that has begun can become what is looked for. The state is of the rest
+// of that element.
+func (w *walker) another(l *search) bool {
 	if w.state.Final() && !slices.Contains(l.elements, canonical(w.keys.text[l.begin:])) {
 		return true
 	}
 	for _, b := range w.ways() {
-		if *tries++; *tries > maxAnother {
-			panic(&lex.LimitError{What: "an array whose elements must differ, and can hardly"})
+		if l.tries++; l.tries > maxAnother || len(w.keys.text) > l.end {
+			return true
 		}
 		next := walker{g: w.g, state: w.state, keys: w.keys.clone(), outer: w.outer}
-		if next.follow(b, false) && next.another(l, tries) {
+		if next.follow(b, false) && next.another(l) {
 			return true
 		}
 	}
