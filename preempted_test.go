@@ -85,7 +85,10 @@ func answers(t *testing.T, plan *plans.Plan, exec runtime.Executor, requests, to
 			}
 		})
 		r := engine.Request{Prompt: tok.Encode("type", text.EncodeOptions{AddSpecial: true}), Max: 1, Reading: func(int) { hold() }}
-		group.Go(func() error { return generate(t, e, r, func(int32) {}) })
+		group.Go(func() error {
+			defer hold() // also if it is refused
+			return generate(t, e, r, func(int32) {})
+		})
 		<-held
 	}
 	for i := range all {

@@ -295,6 +295,22 @@ func TestGap(t *testing.T) {
 	}
 }
 
+// TestForgets: a batch that is too much is kept no more, nor by the list's memory; replays go on behind it.
+func TestForgets(t *testing.T) {
+	list := append(make([]kept, 0, 2), kept{payload: make([]byte, 1000)})
+	p := &Publisher{kept: list, bytes: mostBytes, seq: 1}
+	p.publish(&Feed{topic: "kv"}, []event{{name: "AllBlocksCleared"}})
+	if list[0].payload != nil {
+		t.Error("the old batch is in memory")
+	}
+	if k, ok := p.keptFrom(0); !ok || k.seq != 1 {
+		t.Errorf("from 0 on: %d, %t", k.seq, ok)
+	}
+	if _, ok := p.keptFrom(2); ok {
+		t.Error("there is a batch 2")
+	}
+}
+
 // TestSlowSubscriber: one that does not read keeps nobody waiting.
 func TestSlowSubscriber(t *testing.T) {
 	p := listen(t)
