@@ -58,6 +58,7 @@ Standard error gets a line of JSON for each request, without its text. Metrics a
 		f.BoolVar(&s.noUI, "no-ui", false, "no page at /")
 		f.DurationVar(&s.itl, "itl", 50*time.Millisecond, "longest time between two tokens of an answer while prompts are read")
 		f.Var(&s.reuse, "reuse", reuseHelp)
+		f.BoolVar(&s.noDrafts, "no-drafts", false, "choose one token a step, also where a text repeats itself; answers are the same")
 		f.DurationVar(&s.queue, "queue-timeout", time.Minute, "longest wait for a model to be loaded")
 		f.DurationVar(&s.drain, "drain", 25*time.Second, "time for running requests when the server ends")
 		f.StringVar(&s.compat, "metrics-compat", "vllm", "also export metrics under these names: vllm, or empty for none")
@@ -84,6 +85,7 @@ type serveFlags struct {
 	cert, certKey        string
 	memory               float64
 	insecure, noUI       bool
+	noDrafts             bool
 	logText              bool
 	slots                int
 	several              bool // models

@@ -67,7 +67,7 @@ func (s *serveFlags) open(ctx context.Context, path, name string) (_ *api.Model,
 			s.log.Warn("chat template", "model", path, "note", note)
 		}
 	}
-	eo := engine.Options{ITL: s.itl, ReuseAnswers: s.reuse.answers}
+	eo := engine.Options{ITL: s.itl, ReuseAnswers: s.reuse.answers, NoDrafts: s.noDrafts}
 	if known {
 		eo.Keeper = s.kept.of(m.Hash, o.Exec)
 		if why := engine.Keeps(o.Plan); why != nil && s.kept.store != nil {

@@ -67,6 +67,8 @@ func sum(a, b engine.Usage) engine.Usage {
 	a.Cached += b.Cached
 	a.Completion += b.Completion
 	a.Reasoning += b.Reasoning
+	a.Guessed += b.Guessed
+	a.Held += b.Held
 	a.Queue = max(a.Queue, b.Queue)
 	a.Prefill += b.Prefill
 	a.Decode = max(a.Decode, b.Decode)

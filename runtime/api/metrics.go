@@ -192,6 +192,8 @@ var sumRows = []struct {
 	{"prefix_tokens_restored_total", nil, "Tokens of prompts that were found in the host's memory, or kept over a restart.", func(s engine.Stats) int64 { return s.RestoredTokens }},
 	{"submissions_ahead_total", nil, "Submissions made while the one before ran, so that the device did not wait.", func(s engine.Stats) int64 { return s.Ahead }},
 	{"steps_prepared_total", nil, "Steps of decoding decided while the one before ran, so that the device waited for the choice of tokens alone.", func(s engine.Stats) int64 { return s.Prepared }},
+	{"tokens_guessed_total", []string{"spec_decode_num_draft_tokens_total"}, "Tokens that were guessed, since the text repeated itself, and had rows in steps.", func(s engine.Stats) int64 { return s.Guessed }},
+	{"tokens_held_total", []string{"spec_decode_num_accepted_tokens_total"}, "Tokens that were guessed, and came so.", func(s engine.Stats) int64 { return s.Held }},
 	{"states_evicted_total", nil, "Recurrent states that gave way to others.", func(s engine.Stats) int64 { return s.Cache.EvictedStates }},
 	{"preemptions_total", []string{"num_preemptions_total"}, "Requests that gave their slots up, for the pages of others or for a higher priority.", func(s engine.Stats) int64 { return s.Preempted }},
 	{"states_unsaved_total", nil, "Recurrent states for which there was no memory.", func(s engine.Stats) int64 { return s.Unsaved }},

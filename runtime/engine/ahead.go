@@ -149,6 +149,9 @@ func (e *Engine) goesOn(a *ahead) bool {
 		return false
 	}
 	depth := depth(live)
+	if drafts, _ := e.drafts(live, depth); drafts != nil {
+		return false
+	}
 	entry, _ := e.costs.cover(e.prompts.decode, len(live), depth)
 	return entry == a.entry && e.byTurns(live, depth) == nil && 2*time.Duration(a.times)*e.costs.most(entry, depth+2*a.times) <= e.planned()
 }

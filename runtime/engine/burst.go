@@ -21,6 +21,9 @@ func (e *Engine) burst(entry *plans.Entry, group []*seq, depth int) int {
 			return 1
 		}
 		n = min(n, e.plan.Header.Ctx-len(s.slot.tokens))
+		if s.repeats() { // behind so many tokens the next guess may begin
+			n = min(n, guessBehind)
+		}
 		for _, bound := range []int{s.left(), s.free()} {
 			if bound >= 0 {
 				n = min(n, bound)

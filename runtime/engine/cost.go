@@ -192,10 +192,16 @@ func (c costs) full(entries []*plans.Entry, n, depth int, host float64) *plans.E
 
 func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
 
-// measured takes what times steps of some rows took.
-func (c costs) measured(e *plans.Entry, depth, rows, times int, took time.Duration) {
-	k, s := c[e], took.Seconds()/float64(times)
+// counted counts times steps of some rows.
+func (c costs) counted(e *plans.Entry, rows, times int, took time.Duration) {
+	k := c[e]
 	k.steps, k.rows, k.total = k.steps+int64(times), k.rows+int64(rows*times), k.total+took.Seconds()
+}
+
+// measured counts times steps of some rows, and takes what they took.
+func (c costs) measured(e *plans.Entry, depth, rows, times int, took time.Duration) {
+	c.counted(e, rows, times, took)
+	k, s := c[e], took.Seconds()/float64(times)
 	if k.seconds.mean == 0 { // drivers may do for the first step what no other needs
 		k.seconds.mean = s
 		return

@@ -15,6 +15,9 @@
 // What is left of a short prompt is read in decode entries, too, beside the rows of others. How short it must be
 // follows from predicted times alone.
 //
+// Rows of tokens that are guessed, since a text repeats itself, have these bits, too. They count as far as the guesses
+// are what is chosen.
+//
 // Of wide entries that are alike any may read any rows that begin at a multiple of their grain, also those of several
 // prompts: they give them the same bits. So which one does, and how many rows a step has, depends on load and time.
 //
@@ -74,6 +77,8 @@ type Options struct {
 	// ReuseAnswers lets the next turn of a conversation go on from the answer that its slot holds. It computes less;
 	// its answer may have other bits than that of the same request elsewhere.
 	ReuseAnswers bool
+	// NoDrafts has each step of a sequence choose one token, also where its text repeats itself.
+	NoDrafts bool
 	// Keeper keeps what prompts have left in slots, of this plan alone; nil: nothing is kept.
 	Keeper Keeper
 	// Watch is told what slots hold of prompts; nil: nobody looks.
@@ -126,6 +131,7 @@ func New(plan *plans.Plan, exec runtime.Executor, tok *text.Tokenizer, o Options
 		return nil, err
 	}
 	e.costs, e.tree = newCosts(plan, e.prompts.alike), newTree(plan, e.prompts, o.Watch)
+	e.drafted = newCosts(plan, nil)
 	e.turns, e.decided, e.waits = turns{}, zeros[int64](reuses), zeros[int64](promptWaits)
 	e.chosen = zeros[int64](choices)
 	e.kept = newKept(o, plan, exec, e.prompts)
@@ -235,6 +241,9 @@ func (e *Engine) submit(ctx context.Context, r *Request) (*seq, error) {
 		r.Turn = len(r.Prompt)
 	}
 	s := newSeq(ctx, r, e.tok)
+	if e.guesses() {
+		s.guess = newGuesses(r.Prompt)
+	}
 	if r.Format != nil {
 		p := allowed(r.Sampling, e.tok.Suppressed())
 		s.format = newFormat(r, e.vocabulary(), p.Greedy())

@@ -46,10 +46,11 @@ func ask(ctx context.Context, e *engine.Engine, r engine.Request) (out result) {
 	return out
 }
 
-// alone is the answer of an engine that does nothing else.
+// alone is the answer of an engine that does nothing else, and guesses nothing.
 func alone(p *plans.Plan, o engine.Options, alike bool, r engine.Request) result {
 	one := *p
 	one.Header.Slots = 1
+	o.NoDrafts = true
 	x := newFake(p)
 	x.alike = alike
 	e, err := engine.New(&one, x, fakeTokenizer(), o)
@@ -120,6 +121,9 @@ func testLoad(t *testing.T, pages bool, slots, requests [2]int) (preempted int64
 			ctx = 2 * fakeRing
 		}
 		p := fakePlan(rapid.IntRange(slots[0], slots[1]).Draw(rt, "slots"), ctx, rapid.Bool().Draw(rt, "recurrent"))
+		if rapid.Bool().Draw(rt, "repeats") {
+			p.Header.Model.Name = fakeRepeats
+		}
 		if rings {
 			addRings(p)
 		}

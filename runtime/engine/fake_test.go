@@ -22,6 +22,10 @@ var fakeVocab = plans.Vocab{Model: "gpt2", Pre: "qwen2",
 	Tokens: []string{"a", "b", "c", "d", "e", "f", "Ġ", "Ã", "©", "ab", "ca", "bad", "<think>", "</think>", "<ctl>", "<eos>"},
 	Types:  []int32{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 4, 4, 3, 3}, EOS: new(int32(15))}
 
+// fakeRepeats is the name of a model whose next token follows, seven times of eight, from the last two. So its texts
+// repeat themselves.
+const fakeRepeats = "repeats"
+
 const (
 	fakeThink   = 12
 	fakeUnthink = 13
@@ -549,6 +553,9 @@ func (x *fake) logits(slot, pos int, to []float32) error {
 		if i == fakeEOS {
 			to[i] -= 1.5 // answers are to be of some length
 		}
+	}
+	if n := len(rows); n > 1 && x.plan.Header.Model.Name == fakeRepeats && h%8 > 0 {
+		to[mix(uint64(rows[n-2].token), uint64(rows[n-1].token))%fakeThink] += 8
 	}
 	if x.nan {
 		for i := range to {

@@ -20,6 +20,7 @@ func start(t *testing.T, slots int, o engine.Options) (*engine.Engine, *fake) {
 	t.Helper()
 	p := fakePlan(slots, 1024, false)
 	x := newFake(p)
+	o.NoDrafts = true // they are told apart by their steps
 	e, err := engine.New(p, x, fakeTokenizer(), o)
 	if err != nil {
 		t.Fatal(err)

@@ -109,6 +109,8 @@ type Usage struct {
 	Cached     int           // tokens of the prompt that slots still held
 	Completion int           // tokens of the answer, without the one that ended it
 	Reasoning  int           // tokens of the answer that are reasoning
+	Guessed    int           // tokens that were guessed, and had rows in steps
+	Held       int           // of these, those that came so
 	Preempted  int           // how often it gave its slot up for the pages of others
 	Queue      time.Duration // until a slot was free
 	Prefill    time.Duration // from then to the first token

@@ -113,6 +113,11 @@ func (e *Engine) decodeAll() error {
 			s.turn = e.clock
 		}
 	}
+	if full == nil && !slices.ContainsFunc(all, func(s *seq) bool { return s.reading() || len(s.next) != 1 }) {
+		if entry, runs := e.drafts(all, depth); entry != nil && e.draft(all, runs) {
+			return e.decodeDrafts(entry, all, depth)
+		}
+	}
 	group, rows := e.ration(all, depth)
 	for left := total(rows); left > 0; left = total(rows) {
 		entry := full

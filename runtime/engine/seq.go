@@ -33,6 +33,10 @@ type seq struct {
 	next    []int32 // known, not yet in the slot: the last one chosen, and before it those of a forced run
 	joined  bool    // next has what is left of the prompt, too, which rounds of decoding read
 	answer  []int32
+	guess   *guesses // nil: nothing is guessed
+	draft   []int32  // guessed to come behind next, with rows in the step that runs
+	// lastHeld is the length of the answer when such a token was the last to hold.
+	lastHeld int
 	// forcedRun is the mean of the tokens that the format has come behind one, of late.
 	forcedRun float64
 	forced    []int32 // comes next, whatever the logits
@@ -87,6 +91,9 @@ func allowed(p sample.Params, suppressed []int32) sample.Params {
 	}
 	return p
 }
+
+// history is the prompt and the answer.
+func (s *seq) history() history { return history{s.req.Prompt, s.answer} }
 
 // reading says that a part of the prompt is not yet in the slot.
 func (s *seq) reading() bool { return !s.started || len(s.slot.tokens) < len(s.req.Prompt) }
@@ -167,6 +174,9 @@ func (s *seq) accept(c choice, room int) string {
 	s.usage.Completion++
 	if s.sampler != nil {
 		s.sampler.Accept(c.id)
+	}
+	if s.guess != nil {
+		s.guess.add(s.history())
 	}
 	c.reasoning = s.open
 	s.reason()

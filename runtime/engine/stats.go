@@ -42,6 +42,8 @@ type Stats struct {
 	// Ahead is how often steps were submitted while the ones before them ran, and Prepared how many steps of decoding
 	// were decided then: behind the one before they only waited for the choice of tokens.
 	Ahead, Prepared int64
+	// Guessed is how many tokens were guessed and had rows in steps, and Held how many of them came so.
+	Guessed, Held int64
 	// Preempted is how often a request gave its slot up, for the pages of others or for a higher priority.
 	Preempted int64
 
@@ -136,6 +138,7 @@ func (e *Engine) publish() {
 	maps.Copy(e.stats.PromptWaits, e.waits)
 	maps.Copy(e.stats.Chosen, e.chosen)
 	e.stats.Ahead, e.stats.Prepared = e.aheads, e.prepares
+	e.stats.Guessed, e.stats.Held = e.guessed, e.held
 	for i, l := range e.slots {
 		st := SlotStats{State: "idle", Tokens: len(l.tokens), Kept: e.tree.At(l.index), Decision: l.decision}
 		if e.pages != nil {

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"github.com/zincc-dev/zincc/plans"
+)
+
+// A step of drafts has rows for the next token of a sequence and for those that are guessed to come behind it. It reads
+// the weights once, and chooses behind each of them as steps of their own would: rows of exact steps have the bits of
+// these. As long as the guess is what is chosen, the next row counts; what rows behind it wrote, the next step writes
+// over. So answers are those of other steps, and only come sooner. Models with a recurrent state have none, since that
+// can't go back.
+
+// draftGain is how many times as many tokens a second a step of drafts must give as the one without.
+const draftGain = 1.05
+
+// guesses says whether the engine guesses tokens.
+func (e *Engine) guesses() bool { return !e.recurrent && !e.o.NoDrafts }
+
+// drafts chooses the entry that gives a group the most tokens a second with guesses, of those that one sequence may
+// fill, and how many each sequence has in it; nil if it is better without. Wider steps are for many users.
+func (e *Engine) drafts(group []*seq, depth int) (*plans.Entry, []int) {
+	if !e.guesses() || len(group) != len(e.running) || !slices.ContainsFunc(group, func(s *seq) bool { return s.guess.chance() > 0 }) {
+		return nil, nil
+	}
+	base, _ := e.costs.cover(e.prompts.decode, len(group), depth)
+	alone := e.costs.mean(base, depth)
+	if len(group) > base.Rows || alone == 0 {
+		return nil, nil
+	}
+	var best *plans.Entry
+	var bestRuns []int
+	rate := draftGain * float64(len(group)) / alone
+	for _, entry := range e.prompts.decode {
+		if k := e.drafted[entry]; k.steps == 0 { // until it is measured, as far from the prediction as others
+			k.ratio.mean = e.costs[base].ratio.mean
+		}
+		took := e.drafted.mean(entry, depth)
+		if entry.Rows <= len(group) || entry.Run < entry.Rows || took == 0 || e.drafted.most(entry, depth) > e.planned() {
+			continue
+		}
+		runs, tokens := e.deal(entry, group)
+		if r := tokens / (took + e.host.mean); r > rate {
+			best, bestRuns, rate = entry, runs, r
+		}
+	}
+	return best, bestRuns
+}
+
+// deal gives the rows of an entry that a group leaves empty to the guesses that hold most likely, and returns how many
+// tokens are to be expected.
+func (e *Engine) deal(entry *plans.Entry, group []*seq) (runs []int, tokens float64) {
+	runs, tokens = make([]int, len(group)), float64(len(group))
+	chances := make([]float64, len(group)) // of the next guess, if those before it hold
+	for i, s := range group {
+		if e.mayGuess(entry, s) {
+			chances[i] = s.guess.chance()
+		}
+	}
+	for range entry.Rows - len(group) {
+		most := 0
+		for i, c := range chances {
+			if c > chances[most] {
+				most = i
+			}
+		}
+		if chances[most] == 0 {
+			break
+		}
+		tokens += chances[most]
+		chances[most] *= group[most].guess.chance()
+		if runs[most]++; runs[most] == e.mostGuessed(entry, group[most]) {
+			chances[most] = 0
+		}
+	}
+	return runs, tokens
+}
+
+// mayGuess says whether guesses of a sequence may have rows of an entry. Where the host chooses, it does by candidates:
+// all logits of a row take as long to come as a step saves.
+func (e *Engine) mayGuess(entry *plans.Entry, s *seq) bool {
+	return s.format == nil && !s.needsLogits() && (!s.onHost() || entry.Candidates != "") && e.mostGuessed(entry, s) > 0
+}
+
+// mostGuessed is how many guesses of a sequence may have rows of an entry.
+func (e *Engine) mostGuessed(entry *plans.Entry, s *seq) int {
+	n := min(entry.Run-1, e.plan.Header.Ctx-1-len(s.slot.tokens))
+	if left := s.left(); left >= 0 {
+		n = min(n, left-1)
+	}
+	return n
+}
+
+// draft gives the sequences of a group so many guesses each, and says whether there are any: an end of the answer ends
+// them.
+func (e *Engine) draft(group []*seq, runs []int) (any bool) {
+	for i, s := range group {
+		s.draft = s.draft[:0]
+		if runs[i] > 0 {
+			s.draft = s.guess.next(s.draft, s.history(), runs[i])
+		}
+		if end := slices.IndexFunc(s.draft, func(t int32) bool { return slices.Contains(s.ends, t) }); end >= 0 {
+			s.draft = s.draft[:end]
+		}
+		any = any || len(s.draft) > 0
+	}
+	return any
+}
+
+// decodeDrafts feeds the next token of each sequence and its guesses, and chooses behind each of them, as far as they
+// hold.
+func (e *Engine) decodeDrafts(entry *plans.Entry, group []*seq, depth int) error {
+	e.block.Reset()
+	rows := make([]int, len(group))
+	for i, s := range group {
+		rows[i] = len(e.block.Rows)
+		e.block.Add(s.next[0], len(s.slot.tokens), s.slot.index)
+		for k, t := range s.draft {
+			e.block.Add(t, len(s.slot.tokens)+1+k, s.slot.index)
+		}
+		s.usage.Guessed += len(s.draft)
+		e.guessed += int64(len(s.draft))
+	}
+	n := len(e.block.Rows)
+	took, err := e.runBlock(entry, e.drafted.next(entry, depth), 1)
+	if err != nil {
+		return err
+	}
+	e.costs.counted(entry, n, 1, took)
+	e.drafted.measured(entry, depth, n, 1, took)
+	defer e.hasChosen(time.Now())
+	for _, s := range group {
+		s.slot.end = max(s.slot.end, len(s.slot.tokens)+1+len(s.draft))
+		e.takeRun(entry, s, 1)
+		s.slot.at = len(s.slot.tokens)
+	}
+	for open := slices.Clone(group); len(open) > 0; {
+		if err := e.choose(entry, open, rows); err != nil {
+			return err
+		}
+		n := 0
+		for i, s := range open {
+			if e.holds(s) {
+				open[n], rows[n] = s, rows[i]+1
+				n++
+			}
+		}
+		open, rows = open[:n], rows[:n]
+	}
+	return nil
+}
+
+// repeating is for how many tokens behind a draft that held the text counts as one that repeats itself.
+const repeating = 64
+
+// repeats says whether a draft of the sequence has held of late.
+func (s *seq) repeats() bool { return s.lastHeld > 0 && len(s.answer)-s.lastHeld < repeating }
+
+// holds says whether the token that was chosen for a sequence is the next one of its draft, whose row then has been
+// run.
+func (e *Engine) holds(s *seq) bool {
+	if s.ended || s.ending != "" || len(s.draft) == 0 || len(s.next) != 1 || s.next[0] != s.draft[0] {
+		s.draft = s.draft[:0]
+		return false
+	}
+	s.usage.Held++
+	s.lastHeld = len(s.answer)
+	e.held++
+	s.slot.tokens, s.next, s.draft = append(s.slot.tokens, s.next[0]), s.next[:0], s.draft[1:]
+	return true
+}

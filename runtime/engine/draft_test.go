@@ -1,0 +1,61 @@
+package engine_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/zincc-dev/zincc/runtime/engine"
+	"github.com/zincc-dev/zincc/runtime/sample"
+)
+
+// TestDrafts: a text that repeats itself comes in fewer steps, in less time, and is the same; guesses that do not hold
+// cost next to nothing. Where a recurrent state can't go back, and where nothing is to be guessed, nothing is.
+func TestDrafts(t *testing.T) {
+	greedy, drawn := sample.Params{}, sample.Params{Temp: 0.5, TopP: 1, Typical: 1, Repeat: 1, Seed: 7}
+	for _, c := range []struct {
+		about     string
+		repeats   bool
+		recurrent bool
+		off       bool
+		sampling  sample.Params
+		most      float64 // of the time without
+		guesses   bool
+	}{
+		{"greedy", true, false, false, greedy, 0.7, true},
+		{"drawn", true, false, false, drawn, 0.7, true},
+		{"other text", false, false, false, greedy, 1.01, false},
+		{"a state", true, true, false, greedy, 1, false},
+		{"off", true, false, true, greedy, 1, false},
+	} {
+		bubble(t, func(t *testing.T) {
+			p := fakePlan(1, 1024, c.recurrent)
+			if c.repeats {
+				p.Header.Model.Name = fakeRepeats
+			}
+			r := engine.Request{Prompt: prompt(0, 50), Max: 400, TopLogprobs: -1, IgnoreEOG: true, Sampling: c.sampling}
+			want := alone(p, engine.Options{}, false, r)
+			x := newFake(p)
+			e, err := engine.New(p, x, fakeTokenizer(), engine.Options{NoDrafts: c.off})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			got := ask(t.Context(), e, r)
+			if got.err != nil || !slices.Equal(got.tokens, want.tokens) || got.done.Reason != want.done.Reason {
+				t.Fatalf("%s: %v %v, want %v", c.about, got.tokens, got.err, want.tokens)
+			}
+			u, whole := got.done.Usage, want.done.Usage.Decode.Seconds()
+			if share := u.Decode.Seconds() / whole; share > c.most {
+				t.Errorf("%s: takes %.2f of the time without, at most %.2f wanted", c.about, share, c.most)
+			}
+			st := e.Stats()
+			if c.guesses != (u.Held > 0) || u.Held > u.Guessed || st.Guessed != int64(u.Guessed) || st.Held != int64(u.Held) || st.GeneratedTokens != 400 {
+				t.Errorf("%s: %d guessed, %d held; stats %d, %d, %d tokens", c.about, u.Guessed, u.Held, st.Guessed, st.Held, st.GeneratedTokens)
+			}
+			chosen := st.Chosen[engine.ByDevice] + st.Chosen[engine.ByCandidates] + st.Chosen[engine.ByLogits]
+			if chosen < 400 || chosen > 407 { // a burst may go on behind the end
+				t.Errorf("%s: %d tokens chosen", c.about, chosen)
+			}
+		})
+	}
+}
