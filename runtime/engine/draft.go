@@ -13,8 +13,13 @@ import (
 // over. So answers are those of other steps, and only come sooner. Models with a recurrent state have none, since that
 // can't go back.
 
-// draftGain is how many times as many tokens a second a step of drafts must give as the one without.
-const draftGain = 1.05
+const (
+	// draftGain is how many times as many tokens a second a step of drafts must give as the one without.
+	draftGain = 1.05
+	// unknownDraft is how many times as long as a step without the first step of drafts of an entry counts for which
+	// nothing is predicted.
+	unknownDraft = 2
+)
 
 // guesses says whether the engine guesses tokens.
 func (e *Engine) guesses() bool { return !e.recurrent && !e.o.NoDrafts }
@@ -34,19 +39,33 @@ func (e *Engine) drafts(group []*seq, depth int) (*plans.Entry, []int) {
 	var bestRuns []int
 	rate := draftGain * float64(len(group)) / alone
 	for _, entry := range e.prompts.decode {
-		if k := e.drafted[entry]; k.steps == 0 { // until it is measured, as far from the prediction as others
-			k.ratio.mean = e.costs[base].ratio.mean
+		if entry.Rows <= len(group) || entry.Run < entry.Rows {
+			continue
 		}
-		took := e.drafted.mean(entry, depth)
-		if entry.Rows <= len(group) || entry.Run < entry.Rows || took == 0 || e.drafted.most(entry, depth) > e.planned() {
+		took, most := e.draftTime(entry, base, depth)
+		if most > e.planned() {
 			continue
 		}
 		runs, tokens := e.deal(entry, group)
-		if r := tokens / (took + e.host.mean); r > rate {
+		if r := tokens / (took.Seconds() + e.host.mean); r > rate {
 			best, bestRuns, rate = entry, runs, r
 		}
 	}
 	return best, bestRuns
+}
+
+// draftTime is how long a step of drafts takes, and hardly takes more than. Until one is measured, it counts as far from
+// its prediction as the entry of steps without.
+func (e *Engine) draftTime(entry, base *plans.Entry, depth int) (mean, most time.Duration) {
+	k := e.drafted[entry]
+	if k.steps == 0 {
+		k.ratio.mean = e.costs[base].ratio.mean
+	}
+	if s := e.drafted.mean(entry, depth); s > 0 {
+		return seconds(s), e.drafted.most(entry, depth)
+	}
+	first := seconds(unknownDraft * e.costs.mean(base, depth))
+	return first, first
 }
 
 // deal gives the rows of an entry that a group leaves empty to the guesses that hold most likely, and returns how many
