@@ -47,11 +47,14 @@ type timings struct {
 	PredictedPerSecond float64 `json:"predicted_per_second"`
 	QueueMS            float64 `json:"queue_ms"`
 	Drafted            int     `json:"draft_n,omitempty"`
-	DraftHeld          int     `json:"draft_n_accepted,omitempty"`
+	DraftHeld          *int    `json:"draft_n_accepted,omitempty"` // with draft_n
 }
 
 func timingsOf(u engine.Usage) *timings {
-	t := &timings{Cached: u.Cached, Prompt: u.Prompt - u.Cached, PromptMS: ms(u.Prefill), Predicted: u.Completion, PredictedMS: ms(u.Decode), QueueMS: ms(u.Queue), Drafted: u.Guessed, DraftHeld: u.Held}
+	t := &timings{Cached: u.Cached, Prompt: u.Prompt - u.Cached, PromptMS: ms(u.Prefill), Predicted: u.Completion, PredictedMS: ms(u.Decode), QueueMS: ms(u.Queue), Drafted: u.Guessed}
+	if u.Guessed > 0 {
+		t.DraftHeld = &u.Held
+	}
 	t.PromptPerToken, t.PromptPerSecond = each(u.Prefill, t.Prompt)
 	t.PredictedPerToken, t.PredictedPerSecond = each(u.Decode, t.Predicted)
 	return t

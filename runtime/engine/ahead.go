@@ -55,6 +55,9 @@ func (e *Engine) goesAhead(entry *plans.Entry, group []*seq, depth int) int {
 		times = min(times, int(max(shortAhead, 2*host)/one)+1)
 		times = min(times, int(left/(2*one)), int((left-sinceLast(group))/one)) // the tokens of all come together
 	}
+	if slices.ContainsFunc(group, (*seq).repeats) { // the next guess may begin
+		times = min(times, 1)
+	}
 	if times < 1 || !e.followed(group, times) {
 		return 0
 	}
@@ -188,7 +191,7 @@ func (e *Engine) take(a *ahead) error {
 		if a.count > 0 {
 			took = ended.Sub(e.taken)
 		}
-		e.costs.measured(a.entry, a.pos[0], len(a.group), a.times, took)
+		e.measured(a.entry, a.pos[0], len(a.group), a.times, took)
 	}
 	e.taken = ended
 	out, err := e.exec.Ints(ir.StepOut)

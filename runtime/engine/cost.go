@@ -198,6 +198,22 @@ func (c costs) counted(e *plans.Entry, rows, times int, took time.Duration) {
 	k.steps, k.rows, k.total = k.steps+int64(times), k.rows+int64(rows*times), k.total+took.Seconds()
 }
 
+// nearer has what seems to take longer than a step of another kind come nearer to that, as forget says.
+func (c costs) nearer(other *cost) {
+	for _, k := range c {
+		if k.steps > 0 {
+			k.ratio.lower(other.ratio, 1)
+			k.seconds.lower(other.seconds, unknownDraft)
+		}
+	}
+}
+
+// lower brings an average nearer to so many times another one that is lower.
+func (a *average) lower(to average, times float64) {
+	a.mean += forget * min(0, times*to.mean-a.mean)
+	a.off += forget * min(0, times*to.off-a.off)
+}
+
 // measured counts times steps of some rows, and takes what they took.
 func (c costs) measured(e *plans.Entry, depth, rows, times int, took time.Duration) {
 	c.counted(e, rows, times, took)

@@ -21,41 +21,45 @@ const (
 	unknownDraft = 2
 )
 
-// guesses says whether the engine guesses tokens.
-func (e *Engine) guesses() bool { return !e.recurrent && !e.o.NoDrafts }
+// guesses says whether tokens of a request are guessed: not if its answer is held to a format, or all logits are looked
+// at.
+func (e *Engine) guesses(r *Request) bool {
+	return !e.recurrent && !e.o.NoDrafts && r.Format == nil && r.TopLogprobs < 0 && r.Max != 0 && r.Max != 1
+}
 
 // drafts chooses the entry that gives a group the most tokens a second with guesses, of those that one sequence may
 // fill, and how many each sequence has in it; nil if it is better without. Wider steps are for many users.
-func (e *Engine) drafts(group []*seq, depth int) (*plans.Entry, []int) {
-	if !e.guesses() || len(group) != len(e.running) || !slices.ContainsFunc(group, func(s *seq) bool { return s.guess.chance() > 0 }) {
+func (e *Engine) drafts(group []*seq, depth int) (best *plans.Entry, bestRuns []int) {
+	if len(group) != len(e.running) || !slices.ContainsFunc(group, func(s *seq) bool { return s.guess.chance() > 0 }) {
 		return nil, nil
 	}
-	base, _ := e.costs.cover(e.prompts.decode, len(group), depth)
-	alone := e.costs.mean(base, depth)
-	if len(group) > base.Rows || alone == 0 {
-		return nil, nil
-	}
-	var best *plans.Entry
-	var bestRuns []int
-	rate := draftGain * float64(len(group)) / alone
+	rate, base := 0.0, (*plans.Entry)(nil)
 	for _, entry := range e.prompts.decode {
 		if entry.Rows <= len(group) || entry.Run < entry.Rows {
 			continue
 		}
-		took, most := e.draftTime(entry, base, depth)
-		if most > e.planned() {
+		runs, tokens := e.deal(entry, group)
+		if tokens == float64(len(group)) {
 			continue
 		}
-		runs, tokens := e.deal(entry, group)
-		if r := tokens / (took.Seconds() + e.host.mean); r > rate {
+		if base == nil {
+			base, _ = e.costs.cover(e.prompts.decode, len(group), depth)
+			alone := e.costs.mean(base, depth)
+			if len(group) > base.Rows || alone == 0 {
+				return nil, nil
+			}
+			rate = draftGain * float64(len(group)) / alone
+		}
+		took, most := e.draftTime(entry, base, depth)
+		if r := tokens / (took.Seconds() + max(e.host.mean, e.draftHost.mean)); r > rate && most <= e.planned() {
 			best, bestRuns, rate = entry, runs, r
 		}
 	}
 	return best, bestRuns
 }
 
-// draftTime is how long a step of drafts takes, and hardly takes more than. Until one is measured, it counts as far from
-// its prediction as the entry of steps without.
+// draftTime is how long a step of drafts takes, and hardly takes more than. Until one is measured, it counts as far
+// from its prediction as the entry of steps without.
 func (e *Engine) draftTime(entry, base *plans.Entry, depth int) (mean, most time.Duration) {
 	k := e.drafted[entry]
 	if k.steps == 0 {
@@ -66,6 +70,15 @@ func (e *Engine) draftTime(entry, base *plans.Entry, depth int) (mean, most time
 	}
 	first := seconds(unknownDraft * e.costs.mean(base, depth))
 	return first, first
+}
+
+// measured takes what steps without drafts took. An entry whose drafts were once interrupted is chosen again some time
+// behind that.
+func (e *Engine) measured(entry *plans.Entry, depth, rows, times int, took time.Duration) {
+	e.costs.measured(entry, depth, rows, times, took)
+	if entry.Kind == "decode" {
+		e.drafted.nearer(e.costs[entry])
+	}
 }
 
 // deal gives the rows of an entry that a group leaves empty to the guesses that hold most likely, and returns how many
@@ -100,7 +113,7 @@ func (e *Engine) deal(entry *plans.Entry, group []*seq) (runs []int, tokens floa
 // mayGuess says whether guesses of a sequence may have rows of an entry. Where the host chooses, it does by candidates:
 // all logits of a row take as long to come as a step saves.
 func (e *Engine) mayGuess(entry *plans.Entry, s *seq) bool {
-	return s.format == nil && !s.needsLogits() && (!s.onHost() || entry.Candidates != "") && e.mostGuessed(entry, s) > 0
+	return !s.needsLogits() && (!s.onHost() || entry.Candidates != "") && e.mostGuessed(entry, s) > 0
 }
 
 // mostGuessed is how many guesses of a sequence may have rows of an entry.
@@ -142,14 +155,15 @@ func (e *Engine) decodeDrafts(entry *plans.Entry, group []*seq, depth int) error
 		s.usage.Guessed += len(s.draft)
 		e.guessed += int64(len(s.draft))
 	}
-	n := len(e.block.Rows)
+	all := len(e.block.Rows)
 	took, err := e.runBlock(entry, e.drafted.next(entry, depth), 1)
 	if err != nil {
 		return err
 	}
-	e.costs.counted(entry, n, 1, took)
-	e.drafted.measured(entry, depth, n, 1, took)
-	defer e.hasChosen(time.Now())
+	e.costs.counted(entry, all, 1, took)
+	e.drafted.measured(entry, depth, all, 1, took)
+	began := time.Now()
+	defer func() { e.draftHost.add(time.Since(began).Seconds()) }()
 	for _, s := range group {
 		s.slot.end = max(s.slot.end, len(s.slot.tokens)+1+len(s.draft))
 		e.takeRun(entry, s, 1)

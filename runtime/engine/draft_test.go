@@ -59,3 +59,85 @@ func TestDrafts(t *testing.T) {
 		})
 	}
 }
+
+// TestDraftsAhead: where steps are submitted ahead, drafts come as soon as where none are.
+func TestDraftsAhead(t *testing.T) {
+	var took [2]float64
+	for i, off := range []bool{true, false} {
+		bubble(t, func(t *testing.T) {
+			p := fakePlan(1, 4096, false)
+			p.Header.Model.Name = fakeRepeats
+			p.Entries[0].Candidates = "decode/1:candidates"
+			x := newFake(p)
+			x.slow, x.overlaps = 0.2, true
+			e, err := engine.New(p, x, fakeTokenizer(), engine.Options{NoDrafts: off})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			took[i] = ask(t.Context(), e, engine.Request{Prompt: prompt(0, 50), Max: 900, TopLogprobs: -1, IgnoreEOG: true}).done.Usage.Decode.Seconds()
+			if off && e.Stats().Ahead == 0 {
+				t.Error("nothing is submitted ahead")
+			}
+		})
+	}
+	if share := took[1] / took[0]; share > 0.7 {
+		t.Errorf("%.2f of the time without", share)
+	}
+}
+
+// TestDraftsAgain: behind a step of drafts that was interrupted there are drafts again, some time later.
+func TestDraftsAgain(t *testing.T) {
+	for _, slow := range []float64{20, 100} {
+		bubble(t, func(t *testing.T) {
+			p := fakePlan(1, 1024, false)
+			p.Header.Model.Name = fakeRepeats
+			p.Entries[1].Candidates, p.Entries[2].Candidates = "", "" // drafts of drawn answers have one entry
+			x := newFake(p)
+			e, err := engine.New(p, x, fakeTokenizer(), engine.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			r := engine.Request{Prompt: prompt(0, 50), Max: 900, TopLogprobs: -1, IgnoreEOG: true, Sampling: sample.Params{Temp: 0.3, TopP: 1, Typical: 1, Repeat: 1}}
+			r.Reading = func(int) { x.slow = 1 }
+			ask(t.Context(), e, r)
+			guessed, short := e.Stats().Guessed, r
+			x.slow, short.Max, short.Reading = slow, 20, nil
+			ask(t.Context(), e, short)
+			for range 3 {
+				ask(t.Context(), e, r)
+			}
+			if again := e.Stats().Guessed - guessed; guessed == 0 || again < guessed/2 {
+				t.Errorf("%d tokens were guessed, and behind steps %v times as slow %d", guessed, slow, again)
+			}
+		})
+	}
+}
+
+// TestDraftsOfNobody: sequences that have no drafts are prepared as without, also where steps have become slower since
+// there were some.
+func TestDraftsOfNobody(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		p := fakePlan(1, 1024, false)
+		p.Header.Model.Name = fakeRepeats
+		for i := range p.Entries { // those that are drawn have no drafts then
+			p.Entries[i].Candidates = ""
+		}
+		x := &nearing{fake: newFake(p)}
+		x.overlaps = true
+		e, err := engine.New(p, x, fakeTokenizer(), engine.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		r := engine.Request{Prompt: prompt(0, 50), Max: 900, TopLogprobs: -1, IgnoreEOG: true}
+		ask(t.Context(), e, r)
+		before := e.Stats()
+		x.slow, r.Sampling = 2, sample.Params{Temp: 0.5, TopP: 1, Typical: 1, Repeat: 1}
+		ask(t.Context(), e, r)
+		if st := e.Stats(); before.Guessed == 0 || st.Guessed != before.Guessed || st.Prepared-before.Prepared < 890 {
+			t.Errorf("%d guesses, then %d, %d of 900 steps prepared", before.Guessed, st.Guessed-before.Guessed, st.Prepared-before.Prepared)
+		}
+	})
+}

@@ -10,8 +10,9 @@ const (
 	// guessLong is behind how many tokens that are alike a guess counts as one of a long run. Such guesses hold more
 	// often, and what others were worth says little of them.
 	guessLong = 8
-	// mostGuesses bounds the places that are remembered, by a hash; later ones take the room of earlier ones.
-	mostGuesses = 1 << 16
+	// fewestPlaces and mostPlaces bound the places that are remembered, by a hash; later ones take the room of earlier
+	// ones. An answer may be much longer than its prompt.
+	fewestPlaces, mostPlaces = 1 << 12, 1 << 16
 )
 
 // guesses are those of a sequence.
@@ -38,8 +39,8 @@ var shares = [2]float64{0.3, 0.7}
 
 // newGuesses looks at a prompt.
 func newGuesses(prompt []int32) *guesses {
-	n := 64
-	for n < len(prompt) && n < mostGuesses {
+	n := fewestPlaces
+	for n < 2*len(prompt) && n < mostPlaces {
 		n *= 2
 	}
 	g := &guesses{places: make([]int32, n)}

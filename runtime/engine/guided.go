@@ -139,7 +139,7 @@ func (e *Engine) follow() error {
 	}
 	now := time.Now()
 	if took := now.Sub(g.began); now.Sub(waits) > took/2 { // else the device may have waited for the host
-		e.costs.measured(g.entry, slices.Max(g.pos), len(g.group), 1, took)
+		e.measured(g.entry, slices.Max(g.pos), len(g.group), 1, took)
 	}
 	g.began = now
 	if !on {

@@ -23,9 +23,10 @@ type loop struct {
 	waits     map[string]int64 // Stats.PromptWaits
 	chosen    map[string]int64 // Stats.Chosen
 	costs     costs
-	drafted   costs // of steps of drafts, whose rows are of few sequences
-	guessed   int64 // Stats.Guessed
-	held      int64 // Stats.Held
+	drafted   costs   // of steps of drafts, whose rows are of few sequences
+	draftHost average // as host, behind a step of drafts
+	guessed   int64   // Stats.Guessed
+	held      int64   // Stats.Held
 	recurrent bool
 	clock     int64
 	decoding  []*seq        // of the step, in memory that is used again

@@ -188,7 +188,7 @@ func (e *Engine) takePrepared() error {
 	}
 	began := time.Now()
 	defer e.hasChosen(began)
-	defer e.costs.measured(p.entry, p.depth, end, 1, began.Sub(p.began))
+	defer e.measured(p.entry, p.depth, end, 1, began.Sub(p.began))
 	for i, s := range live {
 		e.takeRun(p.entry, s, runs[i])
 	}

@@ -22,12 +22,12 @@ func (e *Engine) launch(entry *plans.Entry, depth, times int) (time.Duration, er
 	rows := len(e.block.Rows)
 	took, err := e.runBlock(entry, time.Duration(times)*e.costs.next(entry, depth), times)
 	if err == nil {
-		e.costs.measured(entry, depth, rows, times, took)
+		e.measured(entry, depth, rows, times, took)
 	}
 	return took, err
 }
 
-// runBlock is launch of what will hardly take longer than next. It measures nothing.
+// runBlock is launch of what will hardly take longer than next. Its time is the caller's to count.
 func (e *Engine) runBlock(entry *plans.Entry, next time.Duration, times int) (time.Duration, error) {
 	if err := e.block.Store(e.exec); err != nil {
 		return 0, err
