@@ -39,12 +39,12 @@ func sharesSubgroup(m made) bool {
 	return m.call.Overlap.Waits == ir.LoadsFirst && (m.Family == "gemv" || m.Family == "attention_split")
 }
 
-// evictsFirst reports whether a candidate is a projection of super-blocks alone, which lie in a row, or of one row of x
-// with q8_0, too. With what that changes in all kernels, the 35B loses (docs/lab/cuda.md).
+// evictsFirst reports whether a candidate is a projection of super-blocks alone, which lie in a row, or of q8_0, too,
+// if it has one row of x or is gemm_wide. With what that changes in all kernels, the 35B loses (docs/lab/cuda.md).
 func evictsFirst(m made) bool {
 	return slices.Contains([]string{"gemv", "gemm_fixed", "gemm_wide"}, m.Family) && !slices.ContainsFunc(m.Arguments(), func(o kernels.Operand) bool {
 		d := o.Value.Type.DType
-		return o.Value.Class == ir.Weight && d.IsQuantized() && d.Block() != weight.SuperElements && !(d == ir.Q8_0 && m.Rows == 1)
+		return o.Value.Class == ir.Weight && d.IsQuantized() && d.Block() != weight.SuperElements && !(d == ir.Q8_0 && (m.Rows == 1 || m.Family == "gemm_wide"))
 	})
 }
 

@@ -159,11 +159,19 @@ func (k gemmWide) held() int { return site.CeilDiv(min(k.blocks(), fixedChunk), 
 
 // bytes is the size of shared memory.
 func (k gemmWide) bytes() int {
-	n := 16*packedVecs*k.held()*k.wide + 16*k.ones() + 16*(k.held()+1) + 16*k.waiting()
+	n := 16*k.blocksOfX() + 8*k.scalePairs() + 16*k.ones() + 16*(k.held()+1) + 16*k.waiting()
 	if k.gain != nil {
 		n += 4 * k.wide * (1 + k.squaresOf())
 	}
 	return n
+}
+
+// scalePairs is the pairs of scales of x. In packed blocks each column has those of four.
+func (k gemmWide) scalePairs() int {
+	if k.packed != nil {
+		return 2 * k.held() * k.wide
+	}
+	return k.held() * k.wide / 2
 }
 
 // blocksOfX is the vec4 of the codes and totals of x.
@@ -273,7 +281,7 @@ func (k gemmWide) kernel(s *site.Signature, firsts []int) func(b *kernel.Builder
 // wideShared is the shared memory of gemm_wide.
 type wideShared struct {
 	x             *kernel.Array    // codes and totals of blocks, see wideVecs; then ones
-	scales        *kernel.Array    // of x: by block, column, two of its four columns
+	scales        *kernel.Array    // of x: by block, two columns; if packed, by block, column, two of its four columns
 	copies        *kernel.Arrivals // of blocks; of the scales of all of them; nil if the workgroup rounds x
 	waiting       *kernel.Array    // sums of a block, by matrix, lane; nil if they wait in registers
 	squares, rstd *kernel.Array    // of the norm, if the workgroup rounds x: see fixedShared
@@ -281,7 +289,7 @@ type wideShared struct {
 }
 
 func newWideShared(b *kernel.Builder, k gemmWide) wideShared {
-	s := wideShared{x: b.Shared(kernel.U32.Vec(4), k.blocksOfX()+k.ones()), scales: b.Shared(kernel.U32.Vec(2), 2*k.held()*k.wide)}
+	s := wideShared{x: b.Shared(kernel.U32.Vec(4), k.blocksOfX()+k.ones()), scales: b.Shared(kernel.U32.Vec(2), k.scalePairs())}
 	if ones := k.ones(); ones > 0 {
 		b.If(b.Lt(b.LocalID(), ones), func() {
 			s.x.Store(b.Add(b.LocalID(), k.blocksOfX()), b.Splat(b.U32(weight.Half2(1)), 4))

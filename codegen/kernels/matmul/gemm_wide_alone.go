@@ -129,9 +129,7 @@ func (r *wideTask) roundOne(first, i kernel.Value) {
 	put := func(where int, word kernel.Operand) { r.x.StoreElem(b.Add(at, where*r.wide), r.quad, word) }
 	_, sums := r.rounded(r.loadX(b.Add(first, local), column, column, nil), func(scale kernel.Value) {
 		b.If(b.Eq(r.quad, 0), func() { // where wideBlock looks for it
-			two := b.Shr(column, 1)
-			at := b.Add(b.Mul(local, 2*r.wide), b.Mul(two, 4), b.And(two, 1))
-			r.wideShared.scales.StoreElem(at, b.And(column, 1), b.Bitcast(kernel.U32, scale))
+			r.wideShared.scales.StoreElem(b.Add(b.Mul(local, r.wide/2), b.Shr(column, 1)), b.And(column, 1), b.Bitcast(kernel.U32, scale))
 		})
 	}, func(run, i int, n kernel.Value) {
 		for half, word := range r.pairs(r.even(run, n)) {

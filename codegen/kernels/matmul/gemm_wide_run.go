@@ -99,6 +99,9 @@ func (t *wideTiles) accumulators() {
 	}
 	for range 4 * t.matrices() {
 		t.sums = append(t.sums, t.b.Var(kernel.F32, minusZero))
+		if t.kernel.shape.plain && t.waiting == nil {
+			t.waits = append(t.waits, t.b.Var(kernel.F32, minusZero))
+		}
 	}
 }
 
@@ -111,6 +114,7 @@ type wideTiles struct {
 	held  fixedHeld
 	sets  [][]*kernel.Var
 	sums  []*kernel.Var // of the lane in a tile, by matrix of 8 columns, row, column
+	waits []*kernel.Var // of an even block of plain formats, if they wait in registers
 }
 
 func (t *wideTiles) colOf(turn kernel.Value) kernel.Value {
@@ -126,17 +130,38 @@ func (t *wideTiles) take() (list []kernel.Value) {
 }
 
 // compute adds up the tile of a turn, two blocks after each other. The weights of the next one are loaded meanwhile.
+// Plain formats have one block a turn of the loop, and half as much code.
 func (t *wideTiles) compute(turn, after kernel.Value) {
 	b, r, col := t.b, t.wideTask, t.colOf(turn)
+	if r.kernel.shape.plain {
+		t.oneByOne(col, after)
+		return
+	}
 	b.ForRolled(0, r.kernel.held(), 2, func(local kernel.Value) {
 		second := b.Add(local, 1)
 		waited := t.wait(t.sumsOf(local, col, col, r.there(b.Add(t.first, second))))
 		last := b.Eq(b.Add(local, 2), r.kernel.held())
 		values := t.sumsOf(second, col, b.Select(last, t.colOf(after), col), b.Select(last, t.first, r.there(b.Add(t.first, local, 2))))
-		for e, v := range waited() {
-			t.sums[e].Set(b.Add(t.sums[e].Get(), b.Add(v, values[e])))
-		}
+		t.add(waited(), values)
 	})
+}
+
+// oneByOne is compute with one block a turn: the sums of an even block wait for those of the odd one behind it.
+func (t *wideTiles) oneByOne(col, after kernel.Value) {
+	b, r := t.b, t.wideTask
+	b.ForRolled(0, r.kernel.held(), 1, func(local kernel.Value) {
+		last := b.Eq(b.Add(local, 1), r.kernel.held())
+		values := t.sumsOf(local, col, b.Select(last, t.colOf(after), col), b.Select(last, t.first, r.there(b.Add(t.first, local, 1))))
+		var waited func() []kernel.Value
+		b.IfElse(b.Eq(b.And(local, 1), 0), func() { waited = t.wait(values) }, func() { t.add(waited(), values) })
+	})
+}
+
+// add adds the sums of two blocks to those of the tile.
+func (t *wideTiles) add(one, other []kernel.Value) {
+	for e, v := range one {
+		t.sums[e].Set(t.b.Add(t.sums[e].Get(), t.b.Add(v, other[e])))
+	}
 }
 
 // sumsOf returns the sums of a block of x in a tile. The words of the next block, in the tile nextCol, follow.
@@ -178,7 +203,18 @@ func (t *wideTiles) sumsOf(local, col, nextCol, nextBlock kernel.Value) []kernel
 
 // wait keeps the sums of a block for its neighbour, which takes them with what it returns.
 func (t *wideTiles) wait(values []kernel.Value) (take func() []kernel.Value) {
-	if t.waiting == nil {
+	switch {
+	case t.waits != nil:
+		for e, v := range values {
+			t.waits[e].Set(v)
+		}
+		return func() (list []kernel.Value) {
+			for _, v := range t.waits {
+				list = append(list, v.Get())
+			}
+			return
+		}
+	case t.waiting == nil:
 		return func() []kernel.Value { return values }
 	}
 	for j := range t.matrices() {
@@ -417,7 +453,10 @@ func (r *wideTask) startOf(scales []kernel.Value, steps []wideProduct) (start ke
 func (k *wideBlock) loadScales() {
 	b := k.b
 	for j := range k.wideTask.matrices() {
-		at := b.Add(b.Mul(k.local, 2*k.wide), b.Add(b.Mul(k.quad, 4), b.And(k.quad, 1)), 2*j*fixedColumns)
+		at := b.Add(b.Mul(k.local, k.wide/2), j*fixedColumns/2, k.quad)
+		if k.packed != nil {
+			at = b.Add(b.Mul(k.local, 2*k.wide), b.Add(b.Mul(k.quad, 4), b.And(k.quad, 1)), 2*j*fixedColumns)
+		}
 		pair := b.Bitcast(lane.F32x2, k.wideTask.scales.Load(at))
 		k.xs = append(k.xs, b.Elem(pair, 0), b.Elem(pair, 1))
 	}
