@@ -146,6 +146,24 @@ func TestPiecesOfParts(t *testing.T) {
 	}
 }
 
+// TestPieceWithoutCuts: at the end of the context a piece too short for a cut is read as those before it, which it goes
+// on from, in one of the entries that are alike.
+func TestPieceWithoutCuts(t *testing.T) {
+	plan := partedPlan(4096 + cell/2)
+	for i := range plan.Entries {
+		plan.Entries[i].Part = 0
+	}
+	p, err := newPrompts(plan, Unhurried)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pos, want := range map[int]int{4096: cell / 2, 3840: 256 + cell/2} {
+		if e, n := p.step(pos, plan.Header.Ctx, true); !alike(e) || n != want {
+			t.Errorf("from %d %d rows of %d, want %d", pos, n, e.Rows, want)
+		}
+	}
+}
+
 // TestWithinBound: while somebody waits for a token, steps with parts have what the bound leaves, the first at least a
 // part of it; else the first has twice the bound, and there is no second one.
 func TestWithinBound(t *testing.T) {

@@ -16,9 +16,12 @@ import (
 // preparedRequests are the requests of TestPrepared.
 func preparedRequests(t *testing.T) (list []engine.Request) {
 	t.Helper()
-	runs, err := grammar.GBNF(`root ::= (word "abcadabcadabcadabcad")+` + "\n" + `word ::= [^f]{3,12}`)
-	if err != nil {
-		t.Fatal(err)
+	var formats [2]*grammar.Grammar // whose forced runs fit a step, and do not
+	for i, run := range []string{"abcadab", "abcadabcadabcadabcad"} {
+		var err error
+		if formats[i], err = grammar.GBNF(`root ::= (word "` + run + `")+` + "\n" + `word ::= [^f]{3,12}`); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for i := range 40 {
 		r := engine.Request{Prompt: prompt(i, 20+7*i), Max: 20 + 5*i, TopLogprobs: -1, IgnoreEOG: i%3 == 0, Sampling: sample.Neutral()}
@@ -35,7 +38,7 @@ func preparedRequests(t *testing.T) (list []engine.Request) {
 		case i == 19:
 			r.TopLogprobs = 2
 		case i%4 == 2:
-			r.Format = runs
+			r.Format = formats[i/4%2]
 		}
 		list = append(list, r)
 	}

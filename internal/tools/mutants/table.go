@@ -261,7 +261,7 @@ var mutants = []mutant{
 	{"a step of a piece's entry reads rows that have another", "runtime/engine/prompts.go",
 		" || !p.wide(next, end)", "", "runtime/engine", "TestCutsWithinPieces"},
 	{"what a step with parts has left of a prompt has a narrow entry", "runtime/engine/prompts.go",
-		"case !q.cuts && !alike(q.widest) || ", "case !q.cuts || ", "runtime/engine", "TestPiecesOfParts"},
+		"case !q.cuts && !alike(q.widest) || ", "case !q.cuts || ", "runtime/engine", "TestPieceWithoutCuts"},
 	{"a prompt has a part beside others that it would take alone", "runtime/engine/prompts.go",
 		"alike(q.widest) && p.several && e.Rows >= p.part", "false", "runtime/engine", "TestPiecesOfParts"},
 	{"pieces of windows are announced as they are read", "runtime/engine/prefix.go",
