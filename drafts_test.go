@@ -16,8 +16,8 @@ import (
 	"github.com/zincc-dev/zincc/runtime/text"
 )
 
-// TestDraftsOnLlvmpipe: texts that repeat themselves are, with guessed tokens in their steps, those without, to the
-// byte: of a model that sees all positions and of one with windows, greedy and drawn. Some guesses hold, some do not.
+// TestDraftsOnLlvmpipe: with guessed tokens in its steps a model gives the answers that it gives without, to the byte,
+// greedy and drawn, whether it sees all positions or a window. Some guesses hold, some do not.
 func TestDraftsOnLlvmpipe(t *testing.T) {
 	const function = "func Max(a, b int) int {\n\tif a > b {\n\t\treturn a\n\t}\n\treturn b\n}\n\n"
 	o := frontend.Options{Ctx: 512, Slots: 8, KV: ir.F16, MaxRows: 48, Page: 64, Pool: 1024}
@@ -73,7 +73,8 @@ func cheap(plan *plans.Plan) {
 		e := &plan.Entries[i]
 		for j := range e.Dispatches {
 			d := &e.Dispatches[j]
-			if d.Cost = (plans.Cost{}); j == 0 && e.Kind == "decode" {
+			d.Cost = plans.Cost{}
+			if j == 0 && e.Kind == "decode" {
 				d.Cost.Predicted.Bytes = 1e-3
 			}
 		}

@@ -152,7 +152,7 @@ func (e *Engine) goesOn(a *ahead) bool {
 		return false
 	}
 	depth := depth(live)
-	if drafts, _ := e.drafts(live, depth); drafts != nil {
+	if drafts, _ := e.planDrafts(live, depth); drafts != nil {
 		return false
 	}
 	entry, _ := e.costs.cover(e.prompts.decode, len(live), depth)

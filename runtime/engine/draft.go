@@ -21,19 +21,20 @@ const (
 	unknownDraft = 2
 )
 
-// guesses says whether tokens of a request are guessed: not if its answer is held to a format, or all logits are looked
-// at.
-func (e *Engine) guesses(r *Request) bool {
+// mayDraft says whether tokens of a request are guessed: not if its answer is held to a format, or all logits are
+// looked at.
+func (e *Engine) mayDraft(r *Request) bool {
 	return !e.recurrent && !e.o.NoDrafts && r.Format == nil && r.TopLogprobs < 0 && r.Max != 0 && r.Max != 1
 }
 
-// drafts chooses the entry that gives a group the most tokens a second with guesses, of those that one sequence may
+// planDrafts chooses the entry that gives a group the most tokens a second with guesses, of those that one sequence may
 // fill, and how many each sequence has in it; nil if it is better without. Wider steps are for many users.
-func (e *Engine) drafts(group []*seq, depth int) (best *plans.Entry, bestRuns []int) {
+func (e *Engine) planDrafts(group []*seq, depth int) (best *plans.Entry, bestRuns []int) {
 	if len(group) != len(e.running) || !slices.ContainsFunc(group, func(s *seq) bool { return s.guess.chance() > 0 }) {
 		return nil, nil
 	}
-	rate, base := 0.0, (*plans.Entry)(nil)
+	var base *plans.Entry // of steps without
+	var rate float64      // that is to be exceeded
 	for _, entry := range e.prompts.decode {
 		if entry.Rows <= len(group) || entry.Run < entry.Rows {
 			continue
@@ -87,7 +88,7 @@ func (e *Engine) deal(entry *plans.Entry, group []*seq) (runs []int, tokens floa
 	runs, tokens = make([]int, len(group)), float64(len(group))
 	chances := make([]float64, len(group)) // of the next guess, if those before it hold
 	for i, s := range group {
-		if e.mayGuess(entry, s) {
+		if e.draftable(entry, s) {
 			chances[i] = s.guess.chance()
 		}
 	}
@@ -103,21 +104,21 @@ func (e *Engine) deal(entry *plans.Entry, group []*seq) (runs []int, tokens floa
 		}
 		tokens += chances[most]
 		chances[most] *= group[most].guess.chance()
-		if runs[most]++; runs[most] == e.mostGuessed(entry, group[most]) {
+		if runs[most]++; runs[most] == e.mostDrafted(entry, group[most]) {
 			chances[most] = 0
 		}
 	}
 	return runs, tokens
 }
 
-// mayGuess says whether guesses of a sequence may have rows of an entry. Where the host chooses, it does by candidates:
-// all logits of a row take as long to come as a step saves.
-func (e *Engine) mayGuess(entry *plans.Entry, s *seq) bool {
-	return !s.needsLogits() && (!s.onHost() || entry.Candidates != "") && e.mostGuessed(entry, s) > 0
+// draftable says whether guesses of a sequence may have rows of an entry. Where the host chooses, it does by
+// candidates: all logits of a row take as long to come as a step saves.
+func (e *Engine) draftable(entry *plans.Entry, s *seq) bool {
+	return !s.needsLogits() && (!s.onHost() || entry.Candidates != "") && e.mostDrafted(entry, s) > 0
 }
 
-// mostGuessed is how many guesses of a sequence may have rows of an entry.
-func (e *Engine) mostGuessed(entry *plans.Entry, s *seq) int {
+// mostDrafted is how many guesses of a sequence may have rows of an entry.
+func (e *Engine) mostDrafted(entry *plans.Entry, s *seq) int {
 	n := min(entry.Run-1, e.plan.Header.Ctx-1-len(s.slot.tokens))
 	if left := s.left(); left >= 0 {
 		n = min(n, left-1)
@@ -125,9 +126,9 @@ func (e *Engine) mostGuessed(entry *plans.Entry, s *seq) int {
 	return n
 }
 
-// draft gives the sequences of a group so many guesses each, and says whether there are any: an end of the answer ends
-// them.
-func (e *Engine) draft(group []*seq, runs []int) (any bool) {
+// layDrafts gives the sequences of a group so many guesses each, and says whether there are any: an end of the answer
+// ends them.
+func (e *Engine) layDrafts(group []*seq, runs []int) (any bool) {
 	for i, s := range group {
 		s.draft = s.draft[:0]
 		if runs[i] > 0 {

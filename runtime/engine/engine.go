@@ -241,7 +241,7 @@ func (e *Engine) submit(ctx context.Context, r *Request) (*seq, error) {
 		r.Turn = len(r.Prompt)
 	}
 	s := newSeq(ctx, r, e.tok)
-	if e.guesses(r) {
+	if e.mayDraft(r) {
 		s.guess = newGuesses(r.Prompt)
 	}
 	if r.Format != nil {

@@ -76,7 +76,7 @@ func (e *Engine) nextOf(group []*seq, pos []int) (*plans.Entry, int) {
 	if live == 0 || host == 0 || guidable {
 		return nil, 0
 	}
-	if drafts, _ := e.drafts(group, depth); drafts != nil {
+	if drafts, _ := e.planDrafts(group, depth); drafts != nil {
 		return nil, 0
 	}
 	entry, most := e.costs.cover(e.prompts.decode, len(group), depth)

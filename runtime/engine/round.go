@@ -114,7 +114,7 @@ func (e *Engine) decodeAll() error {
 		}
 	}
 	if full == nil && !slices.ContainsFunc(all, func(s *seq) bool { return s.reading() || len(s.next) != 1 }) {
-		if entry, runs := e.drafts(all, depth); entry != nil && e.draft(all, runs) {
+		if entry, runs := e.planDrafts(all, depth); entry != nil && e.layDrafts(all, runs) {
 			return e.decodeDrafts(entry, all, depth)
 		}
 	}
