@@ -34,6 +34,11 @@ func addCandidates(p *ir.Program, t *target.Target) error {
 			return err
 		}
 		op.Result.Class = ir.IO
+		for _, choice := range f.Ops() {
+			if isChoice(choice) && choice.Args[0] == logits && len(choice.Args) == 3 {
+				choice.Args = append(slices.Clone(choice.Args), op.Result)
+			}
+		}
 		f.Groups = slices.Insert(f.Groups, at+1, &ir.Group{Name: "candidates", Ops: []*ir.Op{op}})
 	}
 	return nil
@@ -51,6 +56,6 @@ func logitsOf(f *ir.Func) (at int, logits *ir.Value) {
 	return at, logits
 }
 
-func choosesToken(f *ir.Func) bool {
-	return slices.ContainsFunc(f.Ops(), func(op *ir.Op) bool { return op.Kind.Name == "argmax" || op.Kind.Name == "argmax_split" })
-}
+func choosesToken(f *ir.Func) bool { return slices.ContainsFunc(f.Ops(), isChoice) }
+
+func isChoice(op *ir.Op) bool { return op.Kind.Name == "argmax" || op.Kind.Name == "argmax_split" }

@@ -78,6 +78,9 @@ func (k *costs) input(v *ir.Value) error {
 			n, err = k.stateBytes(v)
 		}
 	default:
+		if k.decided(v) {
+			return nil
+		}
 		n, err = v.Type.Bytes(k.f.Rows, k.p.Ctx)
 		if !slices.ContainsFunc(k.g.Ops, func(op *ir.Op) bool { return !takesRows(op) && slices.Contains(op.Args, v) }) {
 			n = n / int64(k.f.Rows) * int64(k.f.Heads())
@@ -85,6 +88,11 @@ func (k *costs) input(v *ir.Value) error {
 	}
 	k.c.ReadBytes += n
 	return err
+}
+
+// decided reports whether v is logits of which the group chooses by candidates: rows without a mask need no more.
+func (k *costs) decided(v *ir.Value) bool {
+	return slices.ContainsFunc(k.g.Ops, func(op *ir.Op) bool { return isChoice(op) && len(op.Args) == 4 && op.Args[0] == v })
 }
 
 // takesRows reports whether op takes from its first operand only the rows that get logits.

@@ -453,13 +453,13 @@ var denseOps = []*OpKind{
 	},
 	{
 		Name:   "argmax",
-		Doc:    "y[r] = the smallest index of the largest x[r], or 0 if none is above -Inf. " + maskDoc,
-		Params: []string{"x", "masked", "mask"}, Optional: 2,
+		Doc:    "y[r] = the smallest index of the largest x[r], or 0 if none is above -Inf. " + choiceDoc,
+		Params: []string{"x", "masked", "mask", "candidates"}, Optional: 3,
 		Flops: noFlops,
 		Error: exact,
 		Infer: func(op *Op) (Type, error) {
 			x := op.Args[0].Type
-			if err := isMasked(op); err != nil {
+			if err := isChosen(op); err != nil {
 				return Type{}, err
 			}
 			return MakeType(I32, x.Shape[0]), nil
@@ -468,14 +468,14 @@ var denseOps = []*OpKind{
 	{
 		Name: "argmax_split",
 		Doc: "argmax over `splits` ranges of x: split s covers [s*step, min(width, (s+1)*step)), where step = width/splits, rounded up to a multiple of 4. " +
-			"Result per split: the largest number and its smallest index, or -Inf and 0 if no number is above -Inf. " + maskDoc,
-		Params: []string{"x", "masked", "mask"}, Optional: 2,
+			"Result per split: the largest number and its smallest index, or -Inf and 0 if no number is above -Inf. " + choiceDoc,
+		Params: []string{"x", "masked", "mask", "candidates"}, Optional: 3,
 		Attrs: []AttrSpec{intAttr("splits")},
 		Flops: noFlops,
 		Error: exact,
 		Infer: func(op *Op) (Type, error) {
 			x, s := op.Args[0].Type, op.Attrs.Int("splits")
-			if err := isMasked(op); err != nil {
+			if err := isChosen(op); err != nil {
 				return Type{}, err
 			}
 			// An index is exact in f32.
@@ -521,15 +521,16 @@ var denseOps = []*OpKind{
 	},
 }
 
-const maskDoc = "Of a row with masked[r] > 0 the x[r][i] alone count whose bit is set: bit i mod 32 of mask[masked[r]-1][i/32]"
+const choiceDoc = "Of a row with masked[r] > 0 the x[r][i] alone count whose bit is set: bit i mod 32 of mask[masked[r]-1][i/32]. " +
+	"candidates are those of x, by which other rows can be decided"
 
-// isMasked checks logits, which may have a mask.
-func isMasked(op *Op) error {
+// isChosen checks logits, which may have a mask and, with that, candidates.
+func isChosen(op *Op) error {
 	x := op.Args[0].Type
 	if err := isRows(x); err != nil || len(op.Args) == 1 {
 		return err
 	}
-	if len(op.Args) != 3 {
+	if len(op.Args) == 2 {
 		return fmt.Errorf("masked and mask come together")
 	}
 	masked, mask := op.Args[1].Type, op.Args[2].Type
@@ -538,6 +539,11 @@ func isMasked(op *Op) error {
 	}
 	if mask.DType != I32 || len(mask.Shape) != 2 || mask.Shape[0] <= 0 || mask.Last() != Dim(MaskWords(int(x.Last()))) {
 		return fmt.Errorf("mask %s is not i32[n, %d]", mask, MaskWords(int(x.Last())))
+	}
+	if len(op.Args) == 4 {
+		if c, want := op.Args[3].Type, MakeType(I32, x.Shape[0], CandidateRow); !c.Equal(want) {
+			return fmt.Errorf("candidates %s are not %s", c, want)
+		}
 	}
 	return nil
 }

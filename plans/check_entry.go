@@ -124,9 +124,15 @@ func checkMask(c *checker) {
 	}
 	for _, f := range c.plan.Program.Funcs {
 		for _, op := range f.Ops() {
-			if choice := op.Kind.Name; (choice == "argmax" || choice == "argmax_split") && len(op.Args) == 3 &&
-				(op.Args[1].Name != ir.StepMasked || op.Args[2].Name != ir.StepMask) {
-				c.add("entry", f.Name, "", "%s is bounded by %s and %s, not by %s and %s", choice, op.Args[1].Name, op.Args[2].Name, ir.StepMasked, ir.StepMask)
+			choice, args := op.Kind.Name, op.Args
+			if choice != "argmax" && choice != "argmax_split" {
+				continue
+			}
+			if len(args) > 1 && (args[1].Name != ir.StepMasked || args[2].Name != ir.StepMask) {
+				c.add("entry", f.Name, "", "%s is bounded by %s and %s, not by %s and %s", choice, args[1].Name, args[2].Name, ir.StepMasked, ir.StepMask)
+			}
+			if len(args) > 3 && (args[3].Def == nil || args[3].Def.Kind.Name != "candidates" || args[3].Def.Args[0] != args[0]) {
+				c.add("entry", f.Name, "", "%s is decided by %s, which are not the candidates of %s", choice, args[3], args[0])
 			}
 		}
 	}

@@ -28,6 +28,7 @@ func ArgmaxCandidates(s *site.Site, _ *ir.Op) []site.Candidate {
 type argmaxKernel struct {
 	logits  *ir.Value   // nil without argmax
 	masks   []*ir.Value // masked and mask, or none
+	among   *ir.Value   // op candidates of the logits, or nil
 	part    *ir.Op      // the split, or nil
 	counts  *ir.Value   // counters of the last-block reduction of its parts
 	next    *ir.Value   // the choices; nil when nobody outside of the group reads them
@@ -88,6 +89,9 @@ func (k *argmaxKernel) take(s *site.Site, op *ir.Op) bool {
 // choose takes logits.
 func (k *argmaxKernel) choose(op *ir.Op) {
 	k.logits, k.masks = op.Args[0], op.Args[1:]
+	if len(k.masks) > 2 {
+		k.masks, k.among = op.Args[1:3], op.Args[3]
+	}
 	k.vec = site.Widest(int(k.logits.Type.Last()))
 }
 
@@ -104,6 +108,9 @@ func (k *argmaxKernel) key() string {
 		if len(k.masks) > 0 {
 			key += " masked"
 		}
+		if k.among != nil {
+			key += " among"
+		}
 		if k.next != nil {
 			key += " next"
 		}
@@ -118,10 +125,13 @@ func (k *argmaxKernel) key() string {
 var stepAccess = []kernel.Access{kernel.Write, kernel.ReadWrite, kernel.ReadWrite, kernel.ReadWrite, kernel.Write, kernel.ReadWrite}
 
 func (k *argmaxKernel) candidate(t *target.Target) site.Candidate {
-	c := site.Candidate{Kernel: k.key(), Early: k.part != nil, EarlyOf: "logits", Grid: [3]int{k.splits(), 1, 1}}
+	c := site.Candidate{Kernel: k.key(), Early: k.part != nil && k.among == nil, EarlyOf: "logits", Grid: [3]int{k.splits(), 1, 1}}
 	var meet []int
 	if k.logits != nil {
 		c.Work.Items = site.CeilDiv(int(k.logits.Type.Last()), k.splits())
+		if k.among != nil {
+			c.Work.Items = ir.CandidateParts
+		}
 	}
 	if k.part != nil {
 		c.Grid[1] = k.rows.Max
@@ -189,6 +199,9 @@ func (k *argmaxKernel) kernel(s *site.Signature, size int) func(b *kernel.Builde
 		if len(k.masks) > 0 {
 			r.masked, r.mask = s.Read("masked", k.masks[0]), s.Read("mask", k.masks[1])
 		}
+		if k.among != nil {
+			r.candidates = s.Read("candidates", k.among)
+		}
 	}
 	if k.part != nil {
 		r.partial, r.counts = s.Update("partial", k.part.Result), s.Update("arrivals", k.counts)
@@ -236,6 +249,7 @@ type argmaxRun struct {
 	x, chosen   *kernel.Buffer
 	masked      *kernel.Buffer // nil without masks
 	mask        *kernel.Buffer
+	candidates  *kernel.Buffer // nil without
 	partial     *kernel.Buffer
 	counts      *kernel.Buffer
 	splits      kernel.Value
@@ -404,7 +418,7 @@ func (r *argmaxRun) choose(row, lo, hi kernel.Value) (top, index kernel.Value) {
 		c.scan(nil)
 	} else {
 		masked := r.masked.Load(kernel.U32, row)
-		b.IfElse(b.Eq(masked, 0), func() { c.scan(nil) }, func() {
+		b.IfElse(b.Eq(masked, 0), func() { c.lookAmong(row) }, func() {
 			words := b.Mul(b.Sub(masked, 1), b.Div(b.Add(r.vocab, 31), 32))
 			c.scan(func(i kernel.Value) kernel.Value { return r.mask.Load(kernel.U32, b.Add(words, b.Shr(i, 5))) })
 		})
@@ -434,6 +448,32 @@ func (c *chosen) chains() int {
 		return chainsInLines
 	}
 	return 1
+}
+
+// lookAmong is scan without a mask. The first candidates of the parts of a row are its largest logits, and the first
+// lanes that look at the row have them all: unless one is NaN, which may hide others, or the largest is 0, of whose two
+// forms candidates have the positive one first.
+func (c *chosen) lookAmong(row kernel.Value) {
+	if c.candidates == nil {
+		c.scan(nil)
+		return
+	}
+	b := c.b
+	top, at, nan := b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.U32, 0), b.Var(kernel.Bool, false)
+	from := b.Mul(row, ir.CandidateRow)
+	b.For(b.SubgroupLane(), ir.CandidateParts, b.Div(c.size, b.NumSubgroups()), func(part kernel.Value) {
+		first := b.Add(from, b.Mul(part, ir.CandidateWords))
+		x := c.candidates.Load(kernel.F32, first)
+		takeBest(b, top, at, x, c.candidates.Load(kernel.U32, b.Add(first, 1)))
+		nan.Set(b.Or(nan.Get(), b.IsNaN(x)))
+	})
+	most := b.SubgroupMax(top.Get())
+	b.IfElse(b.Or(b.SubgroupAny(nan.Get()), b.Eq(most, 0)), func() { c.scan(nil) }, func() {
+		b.If(b.And(b.Eq(c.lo, 0), b.Eq(b.SubgroupID(), 0)), func() {
+			c.most[0].Set(top.Get())
+			c.at[0].Set(at.Get())
+		})
+	})
 }
 
 // scan looks at the logits; word gives that of the mask with a token's bit, if there is one.

@@ -15,8 +15,9 @@ import (
 const (
 	// candidateLanes is the most of a workgroup.
 	candidateLanes = 256
-	// candidatesAhead is the most accesses of a lane that wait for nothing. To 151,936 tokens it has 5.
-	candidatesAhead = 5
+	// candidatesKept is the most accesses of which a lane keeps the logits. Of more it has candidatesAhead at a time, and
+	// loads them again for the sums.
+	candidatesKept, candidatesAhead = 8, 4
 )
 
 // CandidatesCandidates offers a workgroup for each part of a row of logits.
@@ -36,28 +37,35 @@ func CandidatesCandidates(s *site.Site, op *ir.Op) []site.Candidate {
 type candidatesKernel struct {
 	op    *ir.Op
 	rows  site.Extent
-	vec   int  // logits of one access
-	size  int  // lanes of a workgroup
+	vec   int // logits of one access
+	size  int // lanes of a workgroup
+	wave  int
 	ahead int  // accesses of a lane that wait for nothing
-	few   bool // a subgroup has a lane for each subgroup of the workgroup
+	keeps bool // these are all of its accesses, and it keeps them
 }
 
 // arrange sets the lanes of a workgroup, which are those of whole runs, and what follows. A lane has about as many
 // accesses in each turn.
 func (k *candidatesKernel) arrange(t *target.Target) {
+	k.wave = t.Wave
 	k.size = max(1, min(t.Workgroup, candidateLanes)/ir.CandidateRun) * ir.CandidateRun
 	n := site.CeilDiv(int(k.op.Args[0].Type.Last()), ir.CandidateParts*k.size*k.vec)
-	k.ahead = site.CeilDiv(n, site.CeilDiv(n, candidatesAhead))
-	k.few = k.size <= t.Wave*t.Wave
+	if k.keeps = n <= candidatesKept; k.keeps {
+		k.ahead = n
+	} else {
+		k.ahead = site.CeilDiv(n, site.CeilDiv(n, candidatesAhead))
+	}
 }
 
 func (k *candidatesKernel) key() string {
-	key := fmt.Sprintf("candidates v=%d/%d", k.vec, k.ahead)
-	if k.few {
-		key += " few"
+	key := fmt.Sprintf("candidates v=%d/%d w=%dx%d", k.vec, k.ahead, k.subgroups(), k.wave)
+	if k.keeps {
+		key += " keeps"
 	}
 	return key + k.rows.Key()
 }
+
+func (k *candidatesKernel) subgroups() int { return k.size / k.wave }
 
 func (k *candidatesKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	extent := k.rows.Declare(s)
@@ -67,7 +75,7 @@ func (k *candidatesKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	return func(b *kernel.Builder) {
 		b.Workgroup(lanes)
 		r := &candidatesRun{candidatesKernel: k, b: b, x: x, y: y, vocab: vocab, lanes: lanes, part: b.WorkgroupID(0), row: b.WorkgroupID(1)}
-		r.keys, r.ids = b.Shared(kernel.U32, b.Mul(lanes, 2)), b.Shared(kernel.U32, b.Mul(lanes, 2))
+		r.firsts, r.sumsOf = b.Shared(lane.U32x2, k.subgroups()*ir.CandidateKeep), b.Shared(lane.U32x2, k.subgroups())
 		rows := extent.Load(b)
 		b.ReturnIf(b.Ge(r.row, rows))
 		r.run()
@@ -80,8 +88,15 @@ type candidatesRun struct {
 	b                       *kernel.Builder
 	x, y                    *kernel.Buffer
 	vocab, lanes, part, row kernel.Value
-	keys, ids               *kernel.Array // of the subgroups, in every other round in the second half
+	kept                    []logitsAt    // of the lane, if it keeps them
+	firsts, sumsOf          *kernel.Array // of the subgroups: their first tokens in order, and their sums
 	first, second           candidate     // of the lane, those that it has left
+}
+
+// logitsAt is an access: neighbours, from a token on, if there are such.
+type logitsAt struct {
+	id, there kernel.Value
+	x         []kernel.Value
 }
 
 // nothing is behind all keys, leastKey that of -Inf.
@@ -90,48 +105,83 @@ const (
 	leastKey = 0xff800000
 )
 
-// run finds the first of what the subgroups have left, again and again. Each lane knows its first two: it looks at its
-// tokens anew once it has lost both. A subgroup looks at its lanes anew once it has lost its first.
+// run has each subgroup find its first tokens. Then the first subgroup finds those of all, beside the sums. Each lane
+// knows its first two: it looks at its tokens anew once it has lost both.
 func (r *candidatesRun) run() {
 	b := r.b
+	if r.keeps {
+		r.kept = r.load(b.LocalID())
+	}
 	r.first, r.second = newCandidate(b), newCandidate(b)
-	top := b.Var(kernel.F32, math.Inf(-1))
 	r.next(func(k, i kernel.Value) kernel.Value { return b.Bool(true) })
-	first := b.Eq(b.LocalID(), 0)
-	to := b.Mul(b.Add(b.Mul(r.row, ir.CandidateParts), r.part), ir.CandidateWords)
-	ours := newCandidate(b)
-	ours.set(r.among(r.first.key.Get(), r.first.id.Get()))
+	own := b.Mul(b.SubgroupID(), ir.CandidateKeep)
 	b.ForRolled(0, ir.CandidateKeep, 1, func(n kernel.Value) {
-		k, i := r.best(ours, b.Mul(b.And(n, 1), r.lanes))
-		some := b.Lt(k, b.U32(leastKey))
-		bits := b.Select(some, r.key(k), b.U32(leastKey)) // the key of a key is the bits, and those of -Inf are its key
-		top.Set(b.Select(b.Eq(n, 0), b.Bitcast(kernel.F32, bits), top.Get()))
-		b.If(first, func() {
-			at := b.Add(to, b.Mul(n, 2))
-			r.y.Store(at, bits)
-			r.y.Store(b.Add(at, 1), b.Select(some, i, b.U32(0)))
-		})
-		lost := b.And(b.Eq(k, ours.key.Get()), b.Eq(i, ours.id.Get()))
-		b.If(b.And(lost, b.Lt(n, ir.CandidateKeep-1)), func() { r.lose(k, i, ours) })
+		k, i := r.among(r.first.key.Get(), r.first.id.Get())
+		b.If(b.SubgroupElect(), func() { r.firsts.Store(b.Add(own, n), b.Vec(k, i)) })
+		b.If(b.And(b.Eq(k, r.first.key.Get()), b.Eq(i, r.first.id.Get())), func() { r.lose(k, i) })
 	})
-	upper, lower := r.sums(top.Get())
-	b.If(first, func() {
+	b.Barrier()
+	to := b.Mul(b.Add(b.Mul(r.row, ir.CandidateParts), r.part), ir.CandidateWords)
+	b.If(b.Eq(b.SubgroupID(), 0), func() { r.merge(to) })
+	upper, lower := r.sums(b.Bitcast(kernel.F32, r.bits(r.top())))
+	b.If(b.Eq(b.LocalID(), 0), func() {
 		r.y.Store(b.Add(to, 2*ir.CandidateKeep), upper)
 		r.y.Store(b.Add(to, 2*ir.CandidateKeep+1), lower)
 	})
 }
 
-// lose takes a token, the subgroup's first, from its lane.
-func (r *candidatesRun) lose(k, i kernel.Value, ours candidate) {
+// lose takes a token, its first, from a lane.
+func (r *candidatesRun) lose(k, i kernel.Value) {
 	b := r.b
-	b.If(b.And(b.Eq(k, r.first.key.Get()), b.Eq(i, r.first.id.Get())), func() {
-		r.first.set(r.second.key.Get(), r.second.id.Get())
-		r.second.set(b.U32(nothing), b.U32(nothing))
-		b.If(b.Eq(r.first.id.Get(), b.U32(nothing)), func() {
-			r.next(func(k2, i2 kernel.Value) kernel.Value { return before(b, k, i, k2, i2) })
+	r.first.set(r.second.key.Get(), r.second.id.Get())
+	r.second.set(b.U32(nothing), b.U32(nothing))
+	b.If(b.Eq(r.first.id.Get(), b.U32(nothing)), func() {
+		r.next(func(k2, i2 kernel.Value) kernel.Value { return before(b, k, i, k2, i2) })
+	})
+}
+
+// merge stores the first tokens of all subgroups, each behind the one before it.
+func (r *candidatesRun) merge(to kernel.Value) {
+	b, share := r.b, r.shareOf(1)
+	last := candidate{b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)}
+	b.ForRolled(0, ir.CandidateKeep, 1, func(n kernel.Value) {
+		key, id := b.U32(nothing), b.U32(nothing)
+		for _, t := range share {
+			is := b.And(b.Or(b.Eq(n, 0), before(b, last.key.Get(), last.id.Get(), t[0], t[1])), before(b, t[0], t[1], key, id))
+			key, id = b.Select(is, t[0], key), b.Select(is, t[1], id)
+		}
+		last.set(r.among(key, id))
+		b.If(b.SubgroupElect(), func() {
+			k, at := last.key.Get(), b.Add(to, b.Mul(n, 2))
+			r.y.Store(at, r.bits(k))
+			r.y.Store(b.Add(at, 1), b.Select(b.Lt(k, b.U32(leastKey)), last.id.Get(), b.U32(0)))
 		})
 	})
-	ours.set(r.among(r.first.key.Get(), r.first.id.Get()))
+}
+
+// shareOf is a lane's share of every so many first tokens of all subgroups, with some again: keys and ids.
+func (r *candidatesRun) shareOf(every int) (list [][2]kernel.Value) {
+	b, n := r.b, r.subgroups()*ir.CandidateKeep/every
+	for first := 0; first < n; first += r.wave {
+		v := r.firsts.Load(b.Mul(b.Min(b.Add(b.SubgroupLane(), first), n-1), every))
+		list = append(list, [2]kernel.Value{b.Elem(v, 0), b.Elem(v, 1)})
+	}
+	return list
+}
+
+// top is the least key of all tokens, in all lanes.
+func (r *candidatesRun) top() kernel.Value {
+	b, k := r.b, r.b.U32(nothing)
+	for _, t := range r.shareOf(ir.CandidateKeep) {
+		k = b.Min(k, t[0])
+	}
+	return b.SubgroupMin(k)
+}
+
+// bits are those of the logit with a key, or of -Inf, which are its key: the key of a key is the bits.
+func (r *candidatesRun) bits(k kernel.Value) kernel.Value {
+	b := r.b
+	return b.Select(b.Lt(k, b.U32(leastKey)), r.key(k), b.U32(leastKey))
 }
 
 // key is the order of op candidates of a number that is not NaN, by its bits.
@@ -172,53 +222,35 @@ func (r *candidatesRun) next(want func(key, id kernel.Value) kernel.Value) {
 	})
 }
 
-// each calls f with the tokens of a lane, their logits, and whether there are such. Lanes are whole runs.
+// each calls f with the tokens of a lane, their logits, and whether there are such.
 func (r *candidatesRun) each(f func(id, x, there kernel.Value)) {
 	b := r.b
-	runs := b.Div(b.Add(r.vocab, ir.CandidateRun-1), ir.CandidateRun)
-	mine := b.Div(b.Add(b.Sub(runs, r.part), ir.CandidateParts-1), ir.CandidateParts) // of these
-	mine = b.Select(b.Lt(r.part, runs), mine, b.U32(0))
-	from := b.Mul(r.row, r.vocab)
-	each := ir.CandidateRun / r.vec // accesses of a run
-	b.For(b.LocalID(), b.Mul(mine, each), b.Mul(r.lanes, r.ahead), func(at kernel.Value) {
-		first := b.Add(b.Mul(b.Add(b.Mul(b.Div(at, each), ir.CandidateParts), r.part), ir.CandidateRun), b.Mul(b.Mod(at, each), r.vec))
-		id, there, x := make([]kernel.Value, r.ahead), make([]kernel.Value, r.ahead), make([][]kernel.Value, r.ahead)
-		for j := range x {
-			id[j] = b.Add(first, b.Mul(r.lanes, j*r.vec*ir.CandidateParts))
-			there[j] = b.Lt(id[j], r.vocab)
-			at := b.Add(from, b.Min(id[j], b.Sub(r.vocab, r.vec)))
-			x[j] = lane.Elements(b, r.x.Load(kernel.F32.Vec(r.vec), b.Div(at, r.vec)))
-		}
-		for j := range x {
-			for i, v := range x[j] {
-				f(b.Add(id[j], i), v, there[j])
+	of := func(list []logitsAt) {
+		for _, a := range list {
+			for i, x := range a.x {
+				f(b.Add(a.id, i), x, a.there)
 			}
 		}
-	})
+	}
+	if r.keeps {
+		of(r.kept)
+		return
+	}
+	accesses := b.Mul(b.Div(b.Add(r.vocab, ir.CandidateParts*ir.CandidateRun-1), ir.CandidateParts*ir.CandidateRun), ir.CandidateRun/r.vec)
+	b.For(b.LocalID(), accesses, b.Mul(r.lanes, r.ahead), func(at kernel.Value) { of(r.load(at)) })
 }
 
-// best is the first of what all subgroups have, in all lanes. It takes shared memory from `from` on, which the next
-// round does not take.
-func (r *candidatesRun) best(ours candidate, from kernel.Value) (k, i kernel.Value) {
+// load loads the accesses of a lane from one on.
+func (r *candidatesRun) load(at kernel.Value) (list []logitsAt) {
 	b := r.b
-	b.If(b.SubgroupElect(), func() {
-		at := b.Add(from, b.SubgroupID())
-		r.keys.Store(at, ours.key.Get())
-		r.ids.Store(at, ours.id.Get())
-	})
-	b.Barrier()
-	if r.few { // further lanes repeat the last
-		at := b.Add(from, b.Min(b.SubgroupLane(), b.Sub(b.NumSubgroups(), 1)))
-		return r.among(r.keys.Load(at), r.ids.Load(at))
+	from, each := b.Mul(r.row, r.vocab), ir.CandidateRun/r.vec
+	first := b.Add(b.Mul(b.Add(b.Mul(b.Div(at, each), ir.CandidateParts), r.part), ir.CandidateRun), b.Mul(b.Mod(at, each), r.vec))
+	for j := range r.ahead {
+		id := b.Add(first, b.Mul(r.lanes, j*r.vec*ir.CandidateParts))
+		at := b.Add(from, b.Min(id, b.Sub(r.vocab, r.vec)))
+		list = append(list, logitsAt{id, b.Lt(id, r.vocab), lane.Elements(b, r.x.Load(kernel.F32.Vec(r.vec), b.Div(at, r.vec)))})
 	}
-	most, at := b.Var(kernel.U32, uint32(nothing)), b.Var(kernel.U32, uint32(nothing))
-	b.ForRolled(b.SubgroupLane(), b.NumSubgroups(), b.Div(r.lanes, b.NumSubgroups()), func(j kernel.Value) {
-		v, n := r.keys.Load(b.Add(from, j)), r.ids.Load(b.Add(from, j))
-		is := before(b, v, n, most.Get(), at.Get())
-		most.Set(b.Select(is, v, most.Get()))
-		at.Set(b.Select(is, n, at.Get()))
-	})
-	return r.among(most.Get(), at.Get())
+	return list
 }
 
 // among is the first of what the lanes of a subgroup have.
@@ -238,19 +270,14 @@ func (r *candidatesRun) sums(top kernel.Value) (upper, lower kernel.Value) {
 		l.Set(b.Add(l.Get(), b.And(w, 1<<16-1)))
 	})
 	us, ls := b.SubgroupAdd(u.Get()), b.SubgroupAdd(l.Get())
-	from := b.Mul(r.lanes, ir.CandidateKeep%2) // as in one round more
-	b.If(b.SubgroupElect(), func() {
-		at := b.Add(from, b.SubgroupID())
-		r.keys.Store(at, us)
-		r.ids.Store(at, ls)
-	})
+	b.If(b.SubgroupElect(), func() { r.sumsOf.Store(b.SubgroupID(), b.Vec(us, ls)) })
 	b.Barrier()
-	u, l = b.Var(kernel.U32, 0), b.Var(kernel.U32, 0)
-	b.For(from, b.Add(from, b.NumSubgroups()), 1, func(j kernel.Value) {
-		u.Set(b.Add(u.Get(), r.keys.Load(j)))
-		l.Set(b.Add(l.Get(), r.ids.Load(j)))
-	})
-	return u.Get(), l.Get()
+	upper, lower = b.U32(0), b.U32(0)
+	for j := range r.subgroups() {
+		v := r.sumsOf.Load(j)
+		upper, lower = b.Add(upper, b.Elem(v, 0)), b.Add(lower, b.Elem(v, 1))
+	}
+	return upper, lower
 }
 
 // weight is ir.CandidateWeight.

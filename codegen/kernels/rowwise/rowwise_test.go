@@ -3,6 +3,7 @@ package rowwise_test
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -134,7 +135,7 @@ func TestCandidates(t *testing.T) {
 		{Rows: 4, N: 3, Globals: "step @x : f32[T, 700]\n"},
 		{Rows: 3, N: 2, Globals: "step @x : f32[T, 9001]\n"},
 		{Rows: 2, Globals: "step @tied : f32[T, 5001]\n"},
-		{Rows: 2, N: 1, Globals: "step @x : f32[T, 70000]\n"},
+		{Rows: 2, N: 1, Globals: "step @x : f32[T, 70001]\n"}, // of which lanes do not keep theirs
 	} {
 		value := "@x"
 		if strings.Contains(c.Globals, "@tied") {
@@ -168,6 +169,48 @@ func TestMasked(t *testing.T) {
 			c.Run(t)
 			c.CheckBuild(t)
 		}
+	}
+}
+
+// TestAmong: by candidates a row has the choice that its logits have: the first of equal ones, of zeros of both signs,
+// beside NaNs, where all are -Inf; within its mask, if it has one.
+func TestAmong(t *testing.T) {
+	const vocab, rows = 5001, 8
+	words, rng, inf := ir.MaskWords(vocab), rand.New(rand.NewPCG(4, 5)), float32(math.Inf(1))
+	x, among, mask := make([]float32, rows*vocab), make([]int32, rows*ir.CandidateRow), make([]uint32, words)
+	for r := range rows {
+		row := x[r*vocab:][:vocab]
+		for i := range row {
+			switch row[i] = rng.Float32() - 2; r {
+			case 1: // many are equal
+				row[i] = float32(int(4 * row[i]))
+			case 2:
+				row[i] = -inf
+			case 3:
+				row[i] = -max(0, row[i]+1.5)
+			}
+		}
+		switch r {
+		case 3: // the first zero is negative, the first candidate is not
+			row[17], row[4000] = float32(math.Copysign(0, -1)), 0
+		case 4:
+			row[300], row[301], row[4900] = float32(math.NaN()), 7, 6
+		case 5:
+			row[vocab-1] = inf
+		}
+		ir.Candidates(row, among[r*ir.CandidateRow:][:ir.CandidateRow])
+	}
+	for i := range mask {
+		mask[i] = rng.Uint32() & rng.Uint32()
+	}
+	given := func(x any) []byte { b, _ := binary.Append(nil, binary.LittleEndian, x); return b }
+	for _, op := range []string{"%0 = argmax @x, @masked, @mask, @among : io i32[T]",
+		"%0 = argmax_split @x, @masked, @mask, @among {splits=5} : f32[T, 10]\n%1 = argmax_merge %0 {splits=5} : io i32[T]"} {
+		c := kerneltest.Case{Family: "argmax", Ctx: 64, Slots: 4, Pos: []int{20}, Rows: rows, N: rows - 1, Group: op,
+			Globals: fmt.Sprintf("%s%sstep @x : f32[T, %d]\nstep @masked : i32[T]\nstep @mask : i32[1, %d]\nstep @among : i32[T, %d]\n", stepBlock, parts, vocab, words, ir.CandidateRow),
+			Given:   map[string][]byte{"x": given(x), "masked": given([]int32{0, 0, 0, 0, 0, 0, 1, 0}), "mask": given(mask), "among": given(among)}}
+		c.Run(t)
+		c.CheckBuild(t)
 	}
 }
 
