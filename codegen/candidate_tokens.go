@@ -35,7 +35,7 @@ func addCandidates(p *ir.Program, t *target.Target) error {
 		}
 		op.Result.Class = ir.IO
 		for _, choice := range f.Ops() {
-			if isChoice(choice) && choice.Args[0] == logits && len(choice.Args) == 3 {
+			if choice.Kind.Name == "argmax" && choice.Args[0] == logits && len(choice.Args) == 3 {
 				choice.Args = append(slices.Clone(choice.Args), op.Result)
 			}
 		}
@@ -56,6 +56,11 @@ func logitsOf(f *ir.Func) (at int, logits *ir.Value) {
 	return at, logits
 }
 
-func choosesToken(f *ir.Func) bool { return slices.ContainsFunc(f.Ops(), isChoice) }
+func choosesToken(f *ir.Func) bool {
+	return slices.ContainsFunc(f.Ops(), func(op *ir.Op) bool { return op.Kind.Name == "argmax" })
+}
 
-func isChoice(op *ir.Op) bool { return op.Kind.Name == "argmax" || op.Kind.Name == "argmax_split" }
+// decidesBy reports whether an op chooses from logits by their candidates, and needs them where rows have a mask only.
+func decidesBy(op *ir.Op, logits *ir.Value) bool {
+	return (op.Kind.Name == "argmax" || op.Kind.Name == "argmax_split") && len(op.Args) == 4 && op.Args[0] == logits
+}

@@ -78,7 +78,7 @@ func (k *costs) input(v *ir.Value) error {
 			n, err = k.stateBytes(v)
 		}
 	default:
-		if k.decided(v) {
+		if slices.ContainsFunc(k.g.Ops, func(op *ir.Op) bool { return decidesBy(op, v) }) {
 			return nil
 		}
 		n, err = v.Type.Bytes(k.f.Rows, k.p.Ctx)
@@ -88,11 +88,6 @@ func (k *costs) input(v *ir.Value) error {
 	}
 	k.c.ReadBytes += n
 	return err
-}
-
-// decided reports whether v is logits of which the group chooses by candidates: rows without a mask need no more.
-func (k *costs) decided(v *ir.Value) bool {
-	return slices.ContainsFunc(k.g.Ops, func(op *ir.Op) bool { return isChoice(op) && len(op.Args) == 4 && op.Args[0] == v })
 }
 
 // takesRows reports whether op takes from its first operand only the rows that get logits.

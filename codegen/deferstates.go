@@ -10,7 +10,7 @@ import (
 
 // deferredRows is in how many steps of many sequences a state is written once. An update that waits costs two
 // instructions an element of the state in each step.
-const deferredRows = 4
+const deferredRows = 3
 
 // deferStates gives the states of delta rules a log, if the program has exact steps of more rows than narrow ones have,
 // and lets these steps defer what they write.

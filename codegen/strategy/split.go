@@ -97,17 +97,22 @@ func maxPositions(op *ir.Op, ctx int) int {
 }
 
 // ArgmaxParts returns the number of workgroups that share so many logits of each of some rows. Those of more rows than
-// kernels compute together are as many as units have at once: more of them come in rounds, and all are counted.
-func ArgmaxParts(logits, rows int, t *target.Target) int {
-	n := min(logits/cmp.Or(t.ArgmaxPart, argmaxSplit), maxSplits)
+// kernels compute together are as many as units have at once: more of them come in rounds, and all are counted. Where
+// candidates decide most rows, counting takes longer than the rest.
+func ArgmaxParts(logits, rows int, decided bool, t *target.Target) int {
+	n, atOnce := min(logits/cmp.Or(t.ArgmaxPart, argmaxSplit), maxSplits), argmaxAtOnce
+	if decided {
+		atOnce = decidedAtOnce
+	}
 	if rows > target.DecodeRows {
-		n = min(n, argmaxAtOnce*t.Units/rows)
+		n = min(n, atOnce*t.Units/rows)
 	}
 	return max(1, n)
 }
 
-// argmaxAtOnce is the workgroups of argmax that a unit has at once.
-const argmaxAtOnce = 8
+// argmaxAtOnce is the workgroups of argmax that a unit has at once, decidedAtOnce those that it gets where candidates
+// decide most rows.
+const argmaxAtOnce, decidedAtOnce = 8, 2
 
 // FusesHorizontally reports whether a delta rule of one row, of so many heads, has the projection of its gate beside
 // it: where the rule leaves half of the units or more. That was measured through CUDA only, of 32 heads on 132 units

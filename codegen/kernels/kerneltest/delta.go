@@ -6,7 +6,7 @@ import (
 )
 
 // DeltaLog is R of the log of DeltaTest.
-const DeltaLog = 4
+const DeltaLog = 3
 
 // DeltaTest is a gated DeltaNet layer of heads of dim over keys, with what its
 // group does of: conv, norm, decay, sigmoid, gated, log (its state has one), defer (its rows add to that).
