@@ -209,7 +209,6 @@ func (r *deltaTurns) rest(of deltaNext, n, place kernel.Value) {
 	b.For(1, count, 1, func(i kernel.Value) {
 		r.row = b.Add(of.row, i)
 		r.last = r.row
-		b.Barrier() // the row before is finished
 		r.prepareRow(r.row, place)
 		b.Barrier()
 		r.normalizeAt(place)

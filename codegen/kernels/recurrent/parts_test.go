@@ -18,7 +18,8 @@ func TestParts(t *testing.T) {
 	chunk := deltaChunkTest("chunk", "mod", 64, 1, 2, runs)
 	chunk.Group = strings.Replace(chunk.Group, "delta_chunk %0, %1, %2, %3", "delta_chunk %0, %1, %2, %3, @pos", 1)
 	tf32, chunked := deltaChunkTest("chunked log", "mod", 64, 1, 2, runs), deltaChunkTest("chunked log", "div", 64, 1, 2, runs)
-	tf32.Family = "delta_tf32x3"
+	plain32, plain := deltaChunkTest("chunked", "mod", 64, 1, 2, runs), deltaChunkTest("chunked", "div", 64, 1, 2, runs)
+	tf32.Family, plain32.Family = "delta_tf32x3", "delta_tf32x3"
 	conv := func(width int, group string) kerneltest.Case {
 		c := runs
 		c.Family, c.Group = "conv", group
@@ -32,6 +33,8 @@ func TestParts(t *testing.T) {
 		{cuda, chunk},
 		{cuda, tf32},
 		{cuda, chunked},
+		{cuda, plain32},
+		{cuda, plain},
 		{vulkan, chunked},
 		{mesa, kerneltest.DeltaTest("norm decay sigmoid gated log", "mod", 64, 1, 2, runs)},
 		{cuda, ssdTest(true, 2, 32, 1, 32, runs)},

@@ -15,8 +15,8 @@ import (
 const (
 	// candidateLanes is the most of a workgroup, which has as many places for candidates.
 	candidateLanes = 512
-	// candidatesKept is the most accesses of which a lane keeps the logits. Of more it has candidatesAhead at a time, and
-	// loads them again.
+	// candidatesKept is the most accesses of which a lane keeps the logits. Of more it has candidatesAhead at a time,
+	// and loads them again.
 	candidatesKept, candidatesAhead = 8, 4
 	// candidateRoom is the lanes of a unit that registers suffice for.
 	candidateRoom = 3 * candidateLanes
