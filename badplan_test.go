@@ -396,10 +396,25 @@ func TestCandidatesOfRows(t *testing.T) {
 			}
 			e.Candidates = good
 		}
+		choice, others := choiceOf(plan, e.Name), choiceOf(plan, plan.Entries[at+1].Name)
+		good := choice.Args[3]
+		for _, bad := range []*ir.Value{others.Args[3], choice.Args[0], choice.Args[1]} {
+			choice.Args[3] = bad
+			if len(audit.Check(plan)) == 0 {
+				t.Errorf("a choice by %s is not refused", bad)
+			}
+			choice.Args[3] = good
+		}
 		if bad := audit.Check(plan); len(bad) > 0 {
 			t.Error(bad)
 		}
 	}
+}
+
+// choiceOf is the op by which an entry chooses from logits.
+func choiceOf(plan *plans.Plan, entry string) *ir.Op {
+	ops := plan.Program.Func(entry).Ops()
+	return ops[slices.IndexFunc(ops, func(op *ir.Op) bool { return strings.HasPrefix(op.Kind.Name, "argmax") })]
 }
 
 // TestBadLayout: a weight of a processor's plan has the layout that kernels read, of two that its format has.
