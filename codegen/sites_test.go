@@ -38,6 +38,7 @@ var sitesOff = map[[2]string]string{
 	{"decode/1", "argmax choose v=4 split masked next advance"}:                                                                "masks of all slots count as read",
 	{"decode/16", "gemm_wide q4_k*fixed,q4_k*fixed,q6_k*fixed k=4096 columns=16 groups=16 splits=4 series=[16 16 8] room=512"}: fewerTiles,
 	{"decode/32", "gemm_wide q4_k*fixed,q4_k*fixed,q6_k*fixed k=4096 columns=32 groups=16 splits=4 series=[16 16 8] room=512"}: fewerTiles,
+	{"decode/128", "argmax choose v=4 split/8 masked among next advance n"}:                                                    "each subgroup of the last workgroup merges rows twice",
 	{"decode/128", "add_parts parts+add parts=12 columns=128 n"}:                                                               "it packs nothing, as in the last layer alone",
 	{"prefill/512", "heads hd=256 w=32 neox/64 [slice norm rope half] [norm rope f16] [f16] side=2x4 n"}:                       "what the dispatch before wrote comes from a cache",
 }

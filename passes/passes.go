@@ -54,6 +54,7 @@ var Orders = []Order{
 	{"SplitAttention", "SplitArgmax", "SplitAttention adds the counters by which the last workgroup of a reduction is found"},
 	{"SplitArgmax", "SelectKernels", "the kernel depends on the parts"},
 	{"NameSites", "AddCandidates", "AddCandidates names its dispatch itself"},
+	{"AddCandidates", "SplitArgmax", "the choice of rows that candidates decide has few parts"},
 	{"AddCandidates", "SelectKernels", "the added dispatch gets a kernel"},
 	{"SplitDelta", "SelectKernels", "the two dispatches of a rule get kernels of their own"},
 	{"SplitAttention", "ApplyWants", "split-K products need the counters that SplitAttention adds, and a merge can round its result"},

@@ -16,8 +16,8 @@ var paces = map[string]device.Pace{
 	"attention_wgmma": {Once: 11e-6},
 	// 8,192 workgroups of 64 and of 128 lanes take 13.4 to 14 us, whatever they read.
 	"attention_merge": {Each: 0.165e-6},
-	// Rounds with a barrier each bound one row, logits and rounds many; bytes of 64 rows would take 10 us of 51.
-	"candidates": {Once: 3.6e-6, Each: 0.76e-6, Item: 0.295e-9},
+	// Weights of logits bound many rows, barriers one; bytes of 64 rows would take 15 us of 39.
+	"candidates": {Once: 3.2e-6, Each: 1.06e-6, Item: 0.118e-9},
 	"argmax":     {Once: 2.7e-6, Each: 1e-6, Item: 0.055e-9},
 	// A projection of few rows waits for x, for its sums and their norm.
 	"gemv":    {Once: 3.3e-6},
