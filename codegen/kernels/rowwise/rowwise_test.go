@@ -127,8 +127,8 @@ func TestArgmax(t *testing.T) {
 	}
 }
 
-// TestCandidates has rows of less than a part, of a few parts, and of all with some left; ties and NaNs; and fewer rows
-// than there is room for.
+// TestCandidates has rows of less than a part, of a few parts, and of all with some left; few and many ties, and NaNs;
+// and fewer rows than there is room for.
 func TestCandidates(t *testing.T) {
 	for _, c := range []kerneltest.Case{
 		{Rows: 1, Globals: "step @x : f32[T, 3]\n"},
@@ -136,6 +136,7 @@ func TestCandidates(t *testing.T) {
 		{Rows: 3, N: 2, Globals: "step @x : f32[T, 9001]\n"},
 		{Rows: 2, Globals: "step @tied : f32[T, 5001]\n"},
 		{Rows: 2, N: 1, Globals: "step @x : f32[T, 70001]\n"}, // of which lanes do not keep theirs
+		{Rows: 1, Globals: "step @tied : f32[T, 40000]\n"},    // of which too many may be candidates
 	} {
 		value := "@x"
 		if strings.Contains(c.Globals, "@tied") {
