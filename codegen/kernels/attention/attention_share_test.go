@@ -50,6 +50,7 @@ func TestAttentionShare(t *testing.T) {
 		{many, sharedTest("f16", 64, 4, tail)},
 		{few, sharedTest("q8_0", 64, 4, two)},
 		{few, inTiles("13", 256, sharedTest("f16", 64, 4, two))},
+		{few, inTiles("13", 256, sharedTest("f16", 64, 4, begin))}, // a workgroup writes a tile and goes on to the next
 		{many, inTiles("13", 256, sharedTest("f16", 64, 4, one))},
 		{few, inTiles("23", 2048, sharedTest("f16", 256, 8, two))},
 		{few, sharedTest("f16", 64, 4, two).Paged()},

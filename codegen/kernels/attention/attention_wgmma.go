@@ -375,6 +375,9 @@ func (k *wgmmaAttention) byRows() bool {
 func (r *wgmmaAttentionRun) fillRows(cache *kernel.Buffer, from, to kernel.Value) {
 	b, units := r.b, r.octets()
 	p, u := b.Div(b.LocalID(), units), b.Mod(b.LocalID(), units)
+	if r.of.partial {
+		from = b.Min(from, b.Sub(r.end, 1)) // a split may have no positions
+	}
 	first, last := r.promptRun.at(b, r.headAt(from, r.tileKV), from).chunks, b.Sub(b.Sub(r.end, 1), from)
 	to, first = b.Add(to, r.wgmmaAttention.at(b, r.tileKV, p, u)), b.Add(first, u)
 	for row := 0; row < r.tileKV; row += r.lanes() / units {
