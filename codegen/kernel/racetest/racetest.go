@@ -90,8 +90,8 @@ func clone(args [][]byte) [][]byte {
 }
 
 // Spare is a barrier that orders nothing which another does not order as well: of a kernel, in a source file, or that
-// behind the filling of its tables if none is named.
-type Spare struct{ Kernel, File, Why string }
+// behind the filling of its tables if none is named. Barrier is its op; empty, it may be any.
+type Spare struct{ Kernel, Barrier, File, Why string }
 
 // All reports whether all tests of a package run, not chosen ones.
 func All() bool {
@@ -120,7 +120,7 @@ func Main(run func() int, spare ...Spare) (code int, err error) {
 	for _, s := range spare {
 		n := len(list)
 		list = slices.DeleteFunc(list, func(key string) bool {
-			return strings.HasPrefix(key, s.Kernel+": ") && (strings.Contains(key, " at "+s.File+":") || s.File == "" && strings.HasSuffix(key, " at "))
+			return strings.HasPrefix(key, s.Kernel+": "+s.Barrier) && (strings.Contains(key, " at "+s.File+":") || s.File == "" && strings.HasSuffix(key, " at "))
 		})
 		if len(list) == n {
 			errs = append(errs, fmt.Errorf("tests miss all barriers of %s in %s: it has no spare one", s.Kernel, s.File))
