@@ -21,7 +21,7 @@ func TestDeferStates(t *testing.T) {
 		have        int // rows of the state's heads of 64
 		log, defers int
 	}{
-		{wide, "", 12, 64, 4, 4},
+		{wide, "", 12, 64, 3, 3},
 		{wide, "", 12, 80, 8, 8},
 		{wide, ", defer=8", 12, 80, 8, 8},
 		{narrow, "", 12, 64, 0, 0},

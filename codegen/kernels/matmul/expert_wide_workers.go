@@ -125,7 +125,7 @@ func (k *expertWide) panelSizes() (sizes [3]int) {
 }
 
 // sort makes the panels, in every workgroup. It calls begin when it knows them, but not yet their rows. It puts rows of
-// those experts in order of which begin says that the worker has lines. There is a barrier before these are read.
+// those experts in order of which begin says that the worker has lines.
 func (f *expertFinder) sort(b *kernel.Builder, rows kernel.Value, begin func(p panels) share) panels {
 	slots, lanes, sizes := f.rows*f.expertGroup.slots, f.groups()*fragment.Lanes, f.panelSizes()
 	p := panels{b.Shared(kernel.U32, sizes[0]), b.Shared(kernel.U32, sizes[1]), b.Shared(kernel.U32, sizes[2])}
@@ -165,6 +165,7 @@ func (f *expertFinder) sort(b *kernel.Builder, rows kernel.Value, begin func(p p
 	for i := range ids {
 		b.If(live[i], func() { p.order.Store(places[i].Get(), b.Add(b.LocalID(), i*lanes)) })
 	}
+	b.Barrier()
 	return p
 }
 
@@ -241,7 +242,7 @@ func (r *expertWideTask) computeBytes(f *expertFinder, p panels, s share) {
 	b.If(b.Lt(s.from, s.to), func() {
 		of := k.lines()
 		b.ForRolled(b.Div(s.from, of), b.Div(b.Add(s.to, of-1), of), 1, func(panel kernel.Value) {
-			b.Barrier() // rows are in order, and the panel before is finished
+			b.Barrier() // the panel before is finished
 			r.open(f, p, panel)
 			first := b.Mul(panel, of)
 			from, to := b.Max(s.from, first), b.Min(s.to, b.Add(first, of))
@@ -294,6 +295,9 @@ func (r *expertWideTask) open(f *expertFinder, p panels, panel kernel.Value) {
 func (r *expertWideTask) roundAll() (xs []byteX) {
 	var gains [weight.FixedRuns]kernel.Value
 	for i := range r.sets {
+		if i > 0 {
+			r.b.SubgroupBarrier()
+		}
 		xs = append(xs, r.roundBytes(i, &gains))
 	}
 	if r.gain != nil {
