@@ -257,22 +257,28 @@ func (v *verifier) write(s trial) error {
 	return b.Store(v.dev)
 }
 
-// readState returns all recurrent state, region after region.
-func (v *verifier) readState(ctx context.Context) ([][]byte, error) {
-	var all [][]byte
-	for _, r := range v.plan.Memory.State {
-		b := make([]byte, r.Bytes)
-		if err := v.dev.Read(ctx, plans.Arg{Space: "state", Region: r.Name}, b); err != nil {
-			return nil, err
+// kept is the recurrent state that a step finds.
+type kept struct {
+	spans []plans.Span
+	bytes []byte
+}
+
+// keepStates returns the recurrent state that the sequences of a step have before it: plans for many sequences have
+// gigabytes of others.
+func (v *verifier) keepStates(ctx context.Context, s trial) (*kept, error) {
+	k := &kept{}
+	for i, r := range s.rows {
+		if s.live(i) && (i == 0 || s.rows[i-1].Slot != r.Slot) {
+			k.spans = append(k.spans, v.plan.Memory.Checkpoint(int(r.Slot), int(r.Pos))...)
 		}
-		all = append(all, b)
 	}
-	return all, nil
+	k.bytes = make([]byte, plans.SpanBytes(k.spans))
+	return k, v.dev.ReadSpans(ctx, k.spans, k.bytes)
 }
 
 // replay runs the entry as recorded, from the recurrent state before the step,
 // and compares what the host would see with what the dispatches gave.
-func (v *verifier) replay(ctx context.Context, s trial, state [][]byte) error {
+func (v *verifier) replay(ctx context.Context, s trial, state *kept) error {
 	var want, got []byte
 	read := func(into *[]byte) error {
 		for _, name := range []string{s.entry.Logits, s.entry.Next} {
@@ -287,10 +293,8 @@ func (v *verifier) replay(ctx context.Context, s trial, state [][]byte) error {
 	if err := read(&want); err != nil {
 		return err
 	}
-	for i, r := range v.plan.Memory.State {
-		if err := v.dev.Overwrite(ctx, plans.Arg{Space: "state", Region: r.Name}, state[i]); err != nil {
-			return err
-		}
+	if err := v.dev.WriteSpans(ctx, state.spans, state.bytes); err != nil {
+		return err
 	}
 	if err := v.write(s); err != nil {
 		return err

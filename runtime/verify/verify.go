@@ -202,7 +202,7 @@ func (v *verifier) run(ctx context.Context, s trial) error {
 	if err := v.write(s); err != nil {
 		return err
 	}
-	state, err := v.readState(ctx)
+	state, err := v.keepStates(ctx, s)
 	if err != nil {
 		return err
 	}

@@ -28,16 +28,14 @@ func (v *verifier) widths(ctx context.Context) error {
 	}
 	slices.SortFunc(entries, func(a, b *plans.Entry) int { return cmp.Compare(b.Rows, a.Rows) })
 	whole := v.trial(entries[0], min(entries[0].Rows, v.plan.Header.Ctx))
-	state, err := v.readState(ctx)
+	state, err := v.keepStates(ctx, whole)
 	if err != nil {
 		return err
 	}
 	var want []byte
 	for _, e := range entries {
-		for i, r := range v.plan.Memory.State {
-			if err := v.dev.Overwrite(ctx, plans.Arg{Space: "state", Region: r.Name}, state[i]); err != nil {
-				return err
-			}
+		if err := v.dev.WriteSpans(ctx, state.spans, state.bytes); err != nil {
+			return err
 		}
 		var logits, next []byte
 		for done := 0; done < len(whole.rows); done += e.Rows {
