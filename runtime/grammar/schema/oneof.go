@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"reflect"
 	"slices"
 	"strconv"
 )
@@ -26,9 +27,14 @@ func (c *compiler) apart(n *node, list [][]*alt) ([][]*alt, error) {
 			}
 		}
 	}
-	// Of each branch what none of those takes that it shares values with.
-	alone := slices.Clone(out)
+	// Of each branch what none of those takes that it shares values with. Of two that are written alike nothing is left:
+	// to take one out of the other would leave ways that no value goes.
+	alone, written := slices.Clone(out), n.get("oneOf").list
 	for _, p := range c.shared[n.value] {
+		if reflect.DeepEqual(written[p[0]], written[p[1]]) {
+			alone[p[0]], alone[p[1]] = nil, nil
+			continue
+		}
 		for _, x := range [][2]int{p, {p[1], p[0]}} {
 			rest, err := c.complement(n, out[x[1]], "oneOf")
 			if err == nil {
