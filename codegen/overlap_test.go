@@ -119,9 +119,9 @@ func TestPrefetchesStay(t *testing.T) {
 }
 
 // TestEarlyOfUsers holds that in steps of several users these load early what the dispatch before does not write, which
-// lets them begin behind its own wait: projections behind others of the same x, experts' down, and what adds up experts.
-// Others of their kernels wait at once, and so does argmax, which looks at candidates first. Loads of weights that would
-// be moved behind products stay, and those of q8_0 say in wide steps alone that they are read once.
+// lets them begin behind its own wait: projections behind others of the same x, experts' down, what adds up experts.
+// Others of their kernels wait at once, and so does argmax, which looks at candidates first. Loads of weights that
+// would be moved behind products stay, and those of q8_0 say in wide steps alone that they are read once.
 func TestEarlyOfUsers(t *testing.T) {
 	p, _ := manyUsers(t, "qwen35-35b-a3b")
 	early := map[string]map[string]bool{ // by site, entry
