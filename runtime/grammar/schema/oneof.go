@@ -27,8 +27,8 @@ func (c *compiler) apart(n *node, list [][]*alt) ([][]*alt, error) {
 			}
 		}
 	}
-	// Of each branch what none of those takes that it shares values with. Of two that are written alike nothing is left:
-	// to take one out of the other would leave ways that no value goes.
+	// Of each branch what none of those takes that it shares values with. Of two that are written alike nothing is
+	// left: to take one out of the other would leave ways that no value goes.
 	alone, written := slices.Clone(out), n.get("oneOf").list
 	for _, p := range c.shared[n.value] {
 		if reflect.DeepEqual(written[p[0]], written[p[1]]) {
