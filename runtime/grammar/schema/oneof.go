@@ -31,6 +31,9 @@ func (c *compiler) apart(n *node, list [][]*alt) ([][]*alt, error) {
 	// left: to take one out of the other would leave ways that no value goes.
 	alone, written := slices.Clone(out), n.get("oneOf").list
 	for _, p := range c.shared[n.value] {
+		if alone[p[0]] == nil && alone[p[1]] == nil {
+			continue
+		}
 		if reflect.DeepEqual(written[p[0]], written[p[1]]) {
 			alone[p[0]], alone[p[1]] = nil, nil
 			continue
