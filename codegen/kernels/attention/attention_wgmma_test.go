@@ -36,9 +36,9 @@ func TestAttentionWgmma(t *testing.T) {
 		inTiles("13", 1024, attentionTest("attention_wgmma", "f16", 128, 8, 2, 0, many)),
 		inTiles("12 23", 512, attentionTest("attention_wgmma", "q8_0", 64, 8, 2, 0, parts)),
 		inTiles("13", 2048, gated(256, 8, true, attentionTest("attention_wgmma", "f16", 256, 8, 1, 0, many))),
-		inTiles("23", 768, attentionTest("attention_wgmma", "f16", 128, 6, 2, 0, many)),
+		block(splitTiles(16, attentionTest("attention_wgmma", "f16", 256, 8, 1, 3, many))), // a split has no positions
 		inTiles("01", 256, attentionTest("attention_wgmma", "f16", 256, 1, 1, 0, many)),
-		block(splitTiles(16, attentionTest("attention_wgmma", "f16", 256, 8, 1, 3, many))),
+		inTiles("23", 768, attentionTest("attention_wgmma", "f16", 128, 6, 2, 0, many)),
 		block(splitTiles(32, windowed(170, 8, attentionTest("attention_wgmma", "f16", 128, 8, 2, 3, many)))),
 		windowed(170, 4, attentionTest("attention_wgmma", "f16", 192, 4, 1, 0, many)),
 		attentionTest("attention_wgmma", "q8_0", 128, 8, 2, 0, many),

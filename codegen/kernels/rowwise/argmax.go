@@ -125,7 +125,7 @@ func (k *argmaxKernel) key() string {
 var stepAccess = []kernel.Access{kernel.Write, kernel.ReadWrite, kernel.ReadWrite, kernel.ReadWrite, kernel.Write, kernel.ReadWrite}
 
 func (k *argmaxKernel) candidate(t *target.Target) site.Candidate {
-	c := site.Candidate{Kernel: k.key(), Early: k.part != nil && k.among == nil, EarlyOf: "logits", Grid: [3]int{k.splits(), 1, 1}}
+	c := site.Candidate{Kernel: k.key(), Grid: [3]int{k.splits(), 1, 1}}
 	var meet []int
 	if k.logits != nil {
 		c.Work.Items = site.CeilDiv(int(k.logits.Type.Last()), k.splits())
