@@ -29,13 +29,25 @@ type Server struct {
 	status  error         // then
 }
 
-// Start runs the command, in which PORT is replaced by a free port, and returns when the
-// server says that it is well.
+// errTaken says that another program has taken the port that was free.
+var errTaken = errors.New("its port was taken")
+
+// Start runs the command, in which PORT is replaced by a free port, and returns when the server says that it is well.
+// It takes another port where a program is faster to take the first.
 func Start(ctx context.Context, command []string) (*Server, error) {
-	port, err := freePort()
-	if err != nil {
-		return nil, err
+	for tries := 3; ; tries-- {
+		port, err := freePort()
+		if err != nil {
+			return nil, err
+		}
+		s, err := startOn(ctx, command, port)
+		if tries == 1 || !errors.Is(err, errTaken) {
+			return s, err
+		}
 	}
+}
+
+func startOn(ctx context.Context, command []string, port int) (*Server, error) {
 	var args []string
 	for _, a := range command {
 		args = append(args, strings.ReplaceAll(a, "PORT", strconv.Itoa(port)))
@@ -51,6 +63,11 @@ func Start(ctx context.Context, command []string) (*Server, error) {
 	}()
 	if err := s.ready(ctx); err != nil {
 		s.Stop()
+		if l, taken := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); taken != nil {
+			err = fmt.Errorf("%w, %w", err, errTaken)
+		} else {
+			l.Close()
+		}
 		return nil, fmt.Errorf("%s: %w", strings.Join(args, " "), err)
 	}
 	return s, nil
@@ -63,6 +80,11 @@ func (s *Server) ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, startTime, fmt.Errorf("not ready within %s", startTime))
 	defer cancel()
 	for {
+		select {
+		case <-s.ended: // whoever answers is another
+			return fmt.Errorf("ended (%v): %s", s.status, s.log.last())
+		default:
+		}
 		req, err := http.NewRequestWithContext(ctx, "GET", s.URL+"/health", nil)
 		if err != nil {
 			return err
@@ -78,7 +100,6 @@ func (s *Server) ready(ctx context.Context) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-s.ended:
-			return fmt.Errorf("ended (%v): %s", s.status, s.log.last())
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
@@ -103,7 +124,7 @@ func (s *Server) Kill() {
 }
 
 // freePort returns a port that nobody listens on.
-func freePort() (int, error) {
+var freePort = func() (int, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
