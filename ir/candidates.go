@@ -46,15 +46,20 @@ var candidateOps = []*OpKind{{
 	},
 }}
 
-// candidateKey orders logits by their bits: NaN is 0, then they descend. It is its own inverse but for NaN.
+// candidateKey orders logits by their bits: NaN is 0, then they descend.
 func candidateKey(bits uint32) uint32 {
-	switch x := math.Float32frombits(bits); {
-	case x != x:
+	if x := math.Float32frombits(bits); x != x {
 		return 0
-	case bits>>31 == 0:
-		return bits ^ math.MaxInt32
 	}
-	return bits
+	return candidateBits(bits)
+}
+
+// candidateBits has the bits of a key, those of a NaN for 0. It is its own inverse.
+func candidateBits(key uint32) uint32 {
+	if key>>31 == 0 {
+		return key ^ math.MaxInt32
+	}
+	return key
 }
 
 // CandidateExp2 has the coefficients of a polynomial that is 2^-x for x from 0 to 1, to 4 in 10^7.
@@ -104,10 +109,7 @@ func candidatesOf(x []float32, part int, to []int32) {
 	for i := range CandidateKeep {
 		bits, id := least, uint32(0)
 		if i < len(all) && all[i].key < least {
-			bits, id = candidateKey(all[i].key), all[i].id
-			if all[i].key == 0 {
-				bits = math.MaxInt32 // NaN
-			}
+			bits, id = candidateBits(all[i].key), all[i].id
 		}
 		if i == 0 {
 			top = math.Float32frombits(bits)

@@ -522,7 +522,7 @@ var denseOps = []*OpKind{
 }
 
 const choiceDoc = "Of a row with masked[r] > 0 the x[r][i] alone count whose bit is set: bit i mod 32 of mask[masked[r]-1][i/32]. " +
-	"candidates are those of x, by which other rows can be decided"
+	"candidates are those of x, by which other rows can be decided, at once in the first split"
 
 // isChosen checks logits, which may have a mask and, with that, candidates.
 func isChosen(op *Op) error {

@@ -46,11 +46,14 @@ type candidatesKernel struct {
 	keeps bool // these are all of its accesses, and it keeps them
 }
 
-// arrange sets the lanes of a workgroup, which are those of whole runs, and what follows. A lane has about as many
-// accesses in each turn.
+// arrange sets the lanes of a workgroup, which are those of whole runs and a power of two, so that groups come out
+// even, and what follows. A lane has about as many accesses in each turn.
 func (k *candidatesKernel) arrange(t *target.Target) {
 	k.wave = t.Wave
-	k.size = max(1, min(t.Workgroup, candidateLanes)/ir.CandidateRun) * ir.CandidateRun
+	k.size = ir.CandidateRun
+	for 2*k.size <= min(t.Workgroup, candidateLanes) {
+		k.size *= 2
+	}
 	n := site.CeilDiv(int(k.op.Args[0].Type.Last()), ir.CandidateParts*k.size*k.vec)
 	if k.keeps = n <= candidatesKept; k.keeps {
 		k.ahead = n

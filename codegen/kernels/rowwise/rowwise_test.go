@@ -173,6 +173,37 @@ func TestMasked(t *testing.T) {
 	}
 }
 
+// TestCandidatesOfAnything has rows of numbers of all kinds, in workgroups of some sizes.
+func TestCandidatesOfAnything(t *testing.T) {
+	const vocab = 5002
+	rng, inf := rand.New(rand.NewPCG(6, 7)), float32(math.Inf(1))
+	kinds := []func(i int) float32{
+		func(int) float32 { return float32(rng.NormFloat64()) },
+		func(int) float32 { return float32(rng.IntN(3)) },
+		func(int) float32 { return -inf },
+		func(i int) float32 { return -float32(i) },
+		func(int) float32 { return math.Float32frombits(rng.Uint32() & 0x807fffff) }, // denormal
+		func(int) float32 { return math.Float32frombits(rng.Uint32()) },              // some are NaN
+		func(int) float32 {
+			return math.Float32frombits(rng.Uint32()&3<<30 | 0x7f800000 | rng.Uint32()&rng.Uint32()&1)
+		},
+		func(int) float32 {
+			return []float32{inf, 0, float32(math.Copysign(0, -1)), math.MaxFloat32, -1}[rng.IntN(5)]
+		},
+	}
+	x := make([]float32, len(kinds)*vocab)
+	for i := range x {
+		x[i] = kinds[i/vocab](i % vocab)
+	}
+	given, _ := binary.Append(nil, binary.LittleEndian, x)
+	for _, c := range []struct{ wave, workgroup int }{{4, 1024}, {8, 512}, {32, 384}, {64, 384}, {64, 128}} {
+		on := *kerneltest.Llvmpipe(t)
+		on.Wave, on.Workgroup = c.wave, c.workgroup
+		kerneltest.Case{Family: "candidates", Exact: true, Ctx: 64, Slots: 4, Rows: len(kinds), N: len(kinds) - 1, Globals: fmt.Sprintf("step @x : f32[T, %d]\n", vocab),
+			Group: fmt.Sprintf("%%0 = candidates @x : io i32[T, %d]", ir.CandidateRow), Given: map[string][]byte{"x": given}}.RunOn(t, &on)
+	}
+}
+
 // TestAmong: by candidates a row has the choice that its logits have: the first of equal ones, of zeros of both signs,
 // beside NaNs, where all are -Inf; within its mask, if it has one.
 func TestAmong(t *testing.T) {
