@@ -60,7 +60,7 @@ func choosesToken(f *ir.Func) bool {
 	return slices.ContainsFunc(f.Ops(), func(op *ir.Op) bool { return op.Kind.Name == "argmax" })
 }
 
-// decidesBy reports whether an op chooses from logits by their candidates, and needs them where rows have a mask only.
+// decidesBy reports whether an op chooses from logits by their candidates. It reads the logits of rows with a mask.
 func decidesBy(op *ir.Op, logits *ir.Value) bool {
 	return (op.Kind.Name == "argmax" || op.Kind.Name == "argmax_split") && len(op.Args) == 4 && op.Args[0] == logits
 }

@@ -150,7 +150,7 @@ func splitArgmax(p *ir.Program, t *target.Target) error {
 			if op.Args[0].Type.Shape[0] == ir.T {
 				rows = f.Rows
 			}
-			n := strategy.ArgmaxParts(int(op.Args[0].Type.Last()), rows, len(op.Args) == 4, t)
+			n := strategy.ArgmaxParts(int(op.Args[0].Type.Last()), rows, decidesBy(op, op.Args[0]), t)
 			if n == 1 && (f.Rows == 1 || op.Args[0].Type.Shape[0] != ir.T) {
 				continue
 			}

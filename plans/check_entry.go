@@ -111,7 +111,7 @@ func checkRing(c *checker, e *Entry, advance *ir.Op) {
 }
 
 // checkMask holds what bounds the choice of tokens to what the host writes: kernels follow it without a look at how
-// many rows there are.
+// many rows there are. What decides it besides are the candidates of the same logits.
 func checkMask(c *checker) {
 	words := ir.MaskWords(c.plan.Header.Model.Vocab)
 	for _, want := range []ir.Value{

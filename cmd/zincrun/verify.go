@@ -34,7 +34,7 @@ step with others, and decode entries of all widths the same bits for the same to
 
 The result is the first dispatch that differs, with entry, call site, kernel, element
 and both numbers, and exit code 1. For a large model, bound the work; with --layers none the oracle
-computes nothing, and the replays, cuts and widths take seconds:
+computes nothing, and the replays, cuts and widths of most plans take seconds:
 
   zincrun verify plan.bin --layers 0,17,35 --rows 64
   zincrun verify plan.bin --layers none

@@ -80,6 +80,9 @@ func (s trial) heads() []int32 {
 // live reports whether a row is of a sequence.
 func (s trial) live(r int) bool { return s.rows[r].Slot != ir.NoSlot }
 
+// begins reports whether a row is the first of a run.
+func (s trial) begins(r int) bool { return s.live(r) && (r == 0 || s.rows[r-1].Slot != s.rows[r].Slot) }
+
 // part is n rows of the step from row first on, for another entry.
 func (s trial) part(e *plans.Entry, first, n int) trial {
 	return trial{entry: e, rows: s.rows[first : first+n]}
@@ -206,7 +209,7 @@ func (v *verifier) fill(ctx context.Context, trials []trial) error {
 	longest := map[int32]int{}
 	for _, s := range trials {
 		for i, r := range s.rows {
-			if s.live(i) && (i == 0 || s.rows[i-1].Slot != r.Slot) {
+			if s.begins(i) {
 				longest[r.Slot] = max(longest[r.Slot], int(r.Pos))
 			}
 		}
@@ -268,7 +271,7 @@ type kept struct {
 func (v *verifier) keepStates(ctx context.Context, s trial) (*kept, error) {
 	k := &kept{}
 	for i, r := range s.rows {
-		if s.live(i) && (i == 0 || s.rows[i-1].Slot != r.Slot) {
+		if s.begins(i) {
 			k.spans = append(k.spans, v.plan.Memory.Checkpoint(int(r.Slot), int(r.Pos))...)
 		}
 	}

@@ -80,7 +80,7 @@ func (k *candidatesKernel) kernel(s *site.Signature) func(b *kernel.Builder) {
 	return func(b *kernel.Builder) {
 		b.Workgroup(lanes)
 		r := &candidatesRun{candidatesKernel: k, b: b, x: x, y: y, vocab: vocab, lanes: lanes, part: b.WorkgroupID(0), row: b.WorkgroupID(1)}
-		r.firsts, r.sumsOf = b.Shared(kernel.F32, k.subgroups()*k.halves()), b.Shared(lane.U32x2, k.subgroups())
+		r.firsts, r.sumsOf = b.Shared(kernel.F32, k.subgroups()*k.groups()), b.Shared(lane.U32x2, k.subgroups())
 		r.count, r.list = b.Shared(kernel.U32, 1), b.Shared(lane.U32x2, lanes)
 		rows := extent.Load(b)
 		b.ReturnIf(b.Ge(r.row, rows))
@@ -137,19 +137,19 @@ func (r *candidatesRun) run() {
 	})
 }
 
-// halves is the groups of a subgroup.
-func (k *candidatesKernel) halves() int { return max(1, ir.CandidateKeep/k.subgroups()) }
+// groups is how many a subgroup has.
+func (k *candidatesKernel) groups() int { return max(1, ir.CandidateKeep/k.subgroups()) }
 
 // findFirsts leaves the largest logits of the groups, or NaN for one that has any.
 func (r *candidatesRun) findFirsts() {
-	b, next, halves := r.b, 0, r.halves()
-	most, nan := make([]*kernel.Var, halves), make([]*kernel.Var, halves)
+	b, next, groups := r.b, 0, r.groups()
+	most, nan := make([]*kernel.Var, groups), make([]*kernel.Var, groups)
 	for i := range most {
 		most[i], nan[i] = b.Var(kernel.F32, math.Inf(-1)), b.Var(kernel.Bool, false)
 	}
 	r.each(func(a logitsAt) {
 		for _, x := range a.x {
-			i := next % halves
+			i := next % groups
 			most[i].Set(b.Max(most[i].Get(), x))
 			nan[i].Set(b.Or(nan[i].Get(), b.IsNaN(x)))
 			next++
@@ -158,7 +158,7 @@ func (r *candidatesRun) findFirsts() {
 	for i := range most {
 		any := b.SubgroupAny(nan[i].Get())
 		x := b.SubgroupMax(b.Select(any, 0, most[i].Get()))
-		b.If(b.SubgroupElect(), func() { r.firsts.Store(b.Add(b.Mul(b.SubgroupID(), halves), i), b.Select(any, math.NaN(), x)) })
+		b.If(b.SubgroupElect(), func() { r.firsts.Store(b.Add(b.Mul(b.SubgroupID(), groups), i), b.Select(any, math.NaN(), x)) })
 	}
 }
 
@@ -167,7 +167,7 @@ func (r *candidatesRun) bounds() (top, least, nan kernel.Value) {
 	b, each := r.b, min(r.wave, ir.CandidateKeep)
 	top, nan = b.F32(float32(math.Inf(-1))), b.Bool(false)
 	least = b.F32(float32(math.Inf(1)))
-	for first := 0; first < r.subgroups()*r.halves(); first += each {
+	for first := 0; first < r.subgroups()*r.groups(); first += each {
 		x := r.firsts.Load(b.Add(b.Mod(b.SubgroupLane(), each), first))
 		nan = b.Or(nan, b.IsNaN(x))
 		x = b.Select(b.IsNaN(x), math.Inf(1), x)
