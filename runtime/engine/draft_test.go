@@ -3,6 +3,7 @@ package engine_test
 import (
 	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/zincc-dev/zincc/runtime/engine"
 	"github.com/zincc-dev/zincc/runtime/sample"
@@ -48,6 +49,7 @@ func TestDrafts(t *testing.T) {
 			if share := u.Decode.Seconds() / whole; share > c.most {
 				t.Errorf("%s: takes %.2f of the time without, at most %.2f wanted", c.about, share, c.most)
 			}
+			synctest.Wait() // an answer comes before it is counted
 			st := e.Stats()
 			if c.guesses != (u.Held > 0) || u.Held > u.Guessed || st.Guessed != int64(u.Guessed) || st.Held != int64(u.Held) || st.GeneratedTokens != 400 {
 				t.Errorf("%s: %d guessed, %d held; stats %d, %d, %d tokens", c.about, u.Guessed, u.Held, st.Guessed, st.Held, st.GeneratedTokens)
@@ -102,12 +104,14 @@ func TestDraftsAgain(t *testing.T) {
 			r := engine.Request{Prompt: prompt(0, 50), Max: 900, TopLogprobs: -1, IgnoreEOG: true, Sampling: sample.Params{Temp: 0.3, TopP: 1, Typical: 1, Repeat: 1}}
 			r.Reading = func(int) { x.slow = 1 }
 			ask(t.Context(), e, r)
+			synctest.Wait()
 			guessed, short := e.Stats().Guessed, r
 			x.slow, short.Max, short.Reading = slow, 20, nil
 			ask(t.Context(), e, short)
 			for range 3 {
 				ask(t.Context(), e, r)
 			}
+			synctest.Wait()
 			if again := e.Stats().Guessed - guessed; guessed == 0 || again < guessed/2 {
 				t.Errorf("%d tokens were guessed, and behind steps %v times as slow %d", guessed, slow, again)
 			}
@@ -133,9 +137,11 @@ func TestDraftsOfNobody(t *testing.T) {
 		defer e.Close()
 		r := engine.Request{Prompt: prompt(0, 50), Max: 900, TopLogprobs: -1, IgnoreEOG: true}
 		ask(t.Context(), e, r)
+		synctest.Wait()
 		before := e.Stats()
 		x.slow, r.Sampling = 2, sample.Params{Temp: 0.5, TopP: 1, Typical: 1, Repeat: 1}
 		ask(t.Context(), e, r)
+		synctest.Wait()
 		if st := e.Stats(); before.Guessed == 0 || st.Guessed != before.Guessed || st.Prepared-before.Prepared < 890 {
 			t.Errorf("%d guesses, then %d, %d of 900 steps prepared", before.Guessed, st.Guessed-before.Guessed, st.Prepared-before.Prepared)
 		}
